@@ -1,0 +1,5 @@
+"""``python -m goldenctl``."""
+
+from goldenctl.cli.app import entry
+
+entry()

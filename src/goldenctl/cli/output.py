@@ -1,0 +1,91 @@
+"""The two streams: stdout carries the result, stderr everything else.
+
+Light on purpose: rich is imported only when a table is drawn.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Any
+
+
+class Format(StrEnum):
+    """How a result is printed."""
+
+    TABLE = "table"
+    JSON = "json"
+    MARKDOWN = "markdown"
+
+
+def result(text: str) -> None:
+    """Print a piece of the result."""
+    sys.stdout.write(text if text.endswith("\n") else text + "\n")
+
+
+def json(value: Any) -> None:
+    """Print a result as indented JSON; non-finite floats become null."""
+    import orjson
+
+    result(orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS).decode())
+
+
+def note(text: str) -> None:
+    """Say something that is neither result nor error."""
+    print(text, file=sys.stderr)
+
+
+def error(text: str) -> None:
+    """Say what went wrong: the fact, the place, the next command."""
+    print(f"error: {text}", file=sys.stderr)
+
+
+def terminal(stream: Any = None) -> bool:
+    """Whether a person looks at the stream: a terminal, and not CI."""
+    return bool((stream or sys.stdout).isatty()) and not os.environ.get("CI")
+
+
+def table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = (), title: str = "") -> None:
+    """Print rows as a table that fits the window, 80 columns where there is none.
+
+    Parameters
+    ----------
+    columns, rows
+        Headers and cells; cells are plain text, markup in them is not interpreted.
+    right
+        Indices of columns aligned to the right.
+    """
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    width = None if terminal() else int(os.environ.get("COLUMNS", "0")) or _natural_width(columns, rows)
+    console = Console(file=sys.stdout, width=width, highlight=False)
+    drawn = Table(box=box.SIMPLE_HEAD, title=title or None, title_justify="left", pad_edge=False)
+    for i, column in enumerate(columns):
+        drawn.add_column(column, justify="right" if i in right else "left", overflow="fold")
+    for row in rows:
+        drawn.add_row(*(Text(cell) for cell in row))
+    console.print(drawn)
+
+
+def _natural_width(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
+    """Wide enough that nothing is folded in a pipe, where a reader greps whole paths."""
+    widths = [max([len(c), *(len(r[i]) for r in rows)]) for i, c in enumerate(columns)]
+    return max(80, sum(widths) + 3 * len(widths))
+
+
+def markdown(columns: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> str:
+    """Rows as a Markdown table; ``|`` and markup in cells are escaped."""
+    rule = ["---:" if i in right else "---" for i in range(len(columns))]
+    lines = [columns, rule, *([_escape(c) for c in row] for row in rows)]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
+
+
+def _escape(cell: str) -> str:
+    for mark in "\\`*_<>|[]":
+        cell = cell.replace(mark, "\\" + mark)
+    return cell.replace("\n", " ")

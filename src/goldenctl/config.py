@@ -1,0 +1,305 @@
+"""Settings: ``goldenctl.toml`` or ``[tool.goldenctl]`` in ``pyproject.toml``, nearest first.
+
+Light on purpose (standard library only): ``lint`` pays for it at every commit.
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from goldenctl.errors import ConfigError
+from goldenctl.layout import DEFAULT_LAYOUT, Layout
+
+MEGATRON_ROOT = "tests/functional_tests/test_cases"
+DEFAULT_PLATFORMS = ("dgx_h100", "dgx_gb200", "dgx_a100")
+
+
+@dataclass(frozen=True)
+class LintSettings:
+    """``[tool.goldenctl.lint]``."""
+
+    select: tuple[str, ...] = ()
+    """Rules to run; empty means all that are not opt in."""
+    ignore: tuple[str, ...] = ()
+    per_file_ignores: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Glob below the repo's top → rules left out there."""
+    baseline: str = ""
+    """File of known findings, relative to the repo's top; empty for none."""
+    max_bytes: int = 5 * 1024 * 1024
+    """GV013 limit in bytes."""
+
+
+@dataclass(frozen=True)
+class CiSettings:
+    """``[tool.goldenctl.ci]``."""
+
+    provider: str = ""
+    """``github`` or ``gitlab``; empty means: from the ``origin`` remote."""
+    repository: str = ""
+    """``owner/name``; empty means: from the environment or the ``origin`` remote."""
+    api_url: str = ""
+    project: str = ""
+    """GitLab project id or path."""
+
+
+@dataclass(frozen=True)
+class SyncSettings:
+    """``[tool.goldenctl.sync]``."""
+
+    upstream: str = "main"
+    downstream: str = "dev"
+    subjects: tuple[str, ...] = ()
+    """Regular expressions that mark a squash landing by its subject; empty means the built-in ones."""
+    slice: int = 100
+    """Upstream commits per sync."""
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """How far an obtained value of one metric may be from its golden.
+
+    A step passes when ``|obtained - golden| <= atol + rtol * |golden|``.
+    """
+
+    rtol: float = 0.05
+    """Relative tolerance, dimensionless."""
+    atol: float = 0.0
+    """Absolute tolerance in the metric's unit."""
+    exact: bool = False
+    """The deterministic lane compares this metric bit for bit as well."""
+    bad_steps: int | None = None
+    """Steps that may exceed; None means the harness's ``min(max(T // 100, 1), 50)``."""
+    window: str = "all"
+    """``all`` steps one by one, or ``median`` over the iteration-time window."""
+    direction: str = "both"
+    """``both``, ``lower`` (smaller than golden passes) or ``higher``."""
+
+
+HARNESS_TOLERANCES: Mapping[str, Tolerance] = {
+    "iteration-time": Tolerance(window="median"),
+    "mem-allocated-bytes": Tolerance(),
+    "mem-max-allocated-bytes": Tolerance(),
+    "lm loss": Tolerance(exact=True),
+    "mtp_1 loss": Tolerance(exact=True),
+    "mtp_2 loss": Tolerance(exact=True),
+    "total loss": Tolerance(exact=True),
+    "num-zeros": Tolerance(rtol=0.20, exact=True),
+}
+"""Megatron-LM's rules for pretraining: 5 %, 20 % for num-zeros, iteration-time by median."""
+
+
+@dataclass(frozen=True)
+class MlflowSettings:
+    """``[tool.goldenctl.mlflow]``; None in :class:`Settings` means: do not log."""
+
+    tracking_uri: str = ""
+    """Empty means ``MLFLOW_TRACKING_URI``."""
+    experiment: str = "goldenctl"
+    metrics: Mapping[str, str] = field(default_factory=dict)
+    """MLflow metric name → golden metric name, for runs without logged golden files."""
+
+
+@dataclass(frozen=True)
+class StoreSettings:
+    """``[tool.goldenctl.store]``."""
+
+    metadata: str = ""
+    """``postgres://…`` or a file."""
+    data: str = ""
+    """``s3://…`` or a folder."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """All settings with their defaults; ``source`` and ``top`` say where they come from."""
+
+    top: Path
+    """Top of the repository (or the folder itself outside git), absolute."""
+    source: str = ""
+    """The settings file read, empty when none was found."""
+    root: str = ""
+    """Folder of golden files, POSIX, relative to ``top``; empty when none was recognised."""
+    layout: str = DEFAULT_LAYOUT
+    platforms: tuple[str, ...] = DEFAULT_PLATFORMS
+    environments: tuple[str, ...] = ("dev", "lts")
+    catalog: str = ".goldenctl/catalog.duckdb"
+    lint: LintSettings = LintSettings()
+    ci: CiSettings = CiSettings()
+    sync: SyncSettings = SyncSettings()
+    tolerance: Mapping[str, Tolerance] = field(default_factory=lambda: dict(HARNESS_TOLERANCES))
+    """Metric (or ``metric@glob``, see :meth:`tolerance_for`) → tolerance."""
+    mlflow: MlflowSettings | None = None
+    store: StoreSettings | None = None
+
+    @property
+    def root_path(self) -> Path:
+        """Absolute folder of golden files."""
+        return self.top / self.root
+
+    @property
+    def catalog_path(self) -> Path:
+        """Absolute path of the catalog file."""
+        return self.top / self.catalog
+
+    @property
+    def compiled_layout(self) -> Layout:
+        """The layout, ready to parse paths."""
+        return Layout(self.layout)
+
+    def tolerance_for(self, metric: str, path: str = "") -> Tolerance:
+        """The tolerance of a metric, the last matching ``metric@glob`` entry winning.
+
+        ``path`` is the golden's path below root; an entry ``"lm loss@moe/*dgx_gb200*"`` holds for
+        files that match the glob. Unknown metrics get the harness's 5 %.
+        """
+        found = self.tolerance.get(metric, Tolerance())
+        for name, tolerance in self.tolerance.items():
+            base, _, glob = name.partition("@")
+            if glob and base == metric and fnmatchcase(path, glob):
+                found = tolerance
+        return found
+
+
+_TABLES: dict[str, type] = {
+    "lint": LintSettings,
+    "ci": CiSettings,
+    "sync": SyncSettings,
+    "mlflow": MlflowSettings,
+    "store": StoreSettings,
+}
+_PLAIN = ("root", "layout", "platforms", "environments", "catalog")
+
+
+def find_top(start: Path) -> Path:
+    """The nearest folder at or above ``start`` that holds ``.git``; ``start`` itself outside git."""
+    start = start.absolute()
+    for folder in (start, *start.parents):
+        if (folder / ".git").exists():
+            return folder
+    return start
+
+
+def load(start: Path) -> Settings:
+    """Settings for work that starts in ``start``.
+
+    Raises
+    ------
+    ConfigError
+        The file is not TOML, has an unknown key, or a value of the wrong type.
+    """
+    top = find_top(start)
+    for folder in _upwards(start.absolute(), top):
+        own = folder / "goldenctl.toml"
+        if own.is_file():
+            return _settings(top, own, _read(own))
+        project = folder / "pyproject.toml"
+        if project.is_file():
+            table = _read(project).get("tool", {}).get("goldenctl")
+            if table is not None:
+                return _settings(top, project, table)
+    return _settings(top, None, {})
+
+
+def _upwards(start: Path, top: Path) -> list[Path]:
+    folders = [start, *start.parents]
+    return folders[: folders.index(top) + 1] if top in folders else [start]
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as exc:
+        raise ConfigError(f"cannot be read: {exc}", place=str(path)) from exc
+
+
+def _settings(top: Path, source: Path | None, table: Mapping[str, Any]) -> Settings:
+    place = str(source) if source else "built-in settings"
+    _known(table, (*_PLAIN, *_TABLES, "tolerance"), place, "")
+    values: dict[str, Any] = {}
+    for name in _PLAIN:
+        if name in table:
+            values[name] = _typed(table[name], getattr(Settings(top), name), f"{place}: {name}")
+    for name, kind in _TABLES.items():
+        if name in table:
+            values[name] = _table(table[name], kind, place, name)
+    if "tolerance" in table:
+        values["tolerance"] = dict(HARNESS_TOLERANCES) | _tolerances(table["tolerance"], place)
+    settings = Settings(top, source=str(source or ""), **values)
+    if not settings.root:
+        values["root"] = _recognise(top)
+        settings = Settings(top, source=str(source or ""), **values)
+    _inside(settings.root, f"{place}: root")
+    Layout(settings.layout).parse("")
+    return settings
+
+
+def _inside(root: str, place: str) -> None:
+    if root.startswith(("/", "~")) or ".." in root.split("/"):
+        raise ConfigError(f"{root!r} leads out of the repository", place=place, hint="name a folder below its top")
+
+
+def _recognise(top: Path) -> str:
+    return next((name for name in (MEGATRON_ROOT, "goldens") if (top / name).is_dir()), "")
+
+
+def _table(table: Any, kind: type, place: str, name: str) -> Any:
+    if not isinstance(table, Mapping):
+        raise ConfigError(f"[tool.goldenctl.{name}] must be a table", place=place)
+    normal = {k.replace("-", "_"): v for k, v in table.items()}
+    known = [f.name for f in fields(kind)]
+    _known(normal, known, place, f"{name}.")
+    default = kind()
+    return kind(**{k: _typed(v, getattr(default, k), f"{place}: {name}.{k}") for k, v in normal.items()})
+
+
+def _tolerances(table: Any, place: str) -> dict[str, Tolerance]:
+    if not isinstance(table, Mapping):
+        raise ConfigError("[tool.goldenctl.tolerance] must be a table", place=place)
+    out: dict[str, Tolerance] = {}
+    for metric, entry in table.items():
+        base = HARNESS_TOLERANCES.get(metric.partition("@")[0], Tolerance())
+        if not isinstance(entry, Mapping):
+            raise ConfigError(f"tolerance of {metric!r} must be a table", place=place, hint='"lm loss" = { rtol = 0.02 }')
+        _known(entry, [f.name for f in fields(Tolerance)], place, f"tolerance.{metric}.")
+        merged = {f.name: getattr(base, f.name) for f in fields(Tolerance)}
+        for key, value in entry.items():
+            like = 0 if key == "bad_steps" else merged[key]
+            merged[key] = _typed(value, like, f"{place}: tolerance.{metric}.{key}")
+        out[metric] = Tolerance(**merged)
+    return out
+
+
+def _known(table: Mapping[str, Any], known: tuple[str, ...] | list[str], place: str, prefix: str) -> None:
+    for key in table:
+        if key not in known:
+            near = difflib.get_close_matches(key, known, n=1, cutoff=0.0)
+            raise ConfigError(f"unknown key {prefix}{key}", place=place, hint=f"did you mean {prefix}{near[0]}?")
+
+
+def _typed(value: Any, like: Any, place: str) -> Any:
+    """``value`` checked against the type of ``like``; lists of text become tuples."""
+    if isinstance(like, tuple):
+        if isinstance(value, list) and all(isinstance(v, str) for v in value):
+            return tuple(value)
+        raise ConfigError(f"must be a list of text, not {value!r}", place=place)
+    if isinstance(like, Mapping):
+        if not isinstance(value, Mapping):
+            raise ConfigError(f"must be a table, not {value!r}", place=place)
+        return {k: tuple(v) if isinstance(v, list) else v for k, v in value.items()}
+    if isinstance(like, bool) or isinstance(value, bool):
+        fits = isinstance(like, bool) and isinstance(value, bool)
+    elif isinstance(like, float):
+        fits = isinstance(value, int | float) and value >= 0
+    elif isinstance(like, int):
+        fits = isinstance(value, int) and value >= 0
+    else:
+        fits = isinstance(value, str)
+    if not fits:
+        raise ConfigError(f"must be {type(like).__name__}, not {value!r}", place=place)
+    return value

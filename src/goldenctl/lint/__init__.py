@@ -1,0 +1,1 @@
+"""Lint rules of golden files: one small pure function a rule."""
