@@ -103,6 +103,8 @@ class MlflowSettings:
     experiment: str = "goldenctl"
     metrics: Mapping[str, str] = field(default_factory=dict)
     """MLflow metric name → golden metric name, for runs without logged golden files."""
+    step_size: int = 1
+    """Sampling grid of such runs: step 1 and every multiple of this many steps are kept."""
 
 
 @dataclass(frozen=True)
