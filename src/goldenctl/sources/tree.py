@@ -71,6 +71,10 @@ def _read_zip(artifact: Artifact, path: Path) -> Fetched:
     return Fetched(named, found, problems, artifact.size)
 
 
+def _unreadable(exc: OSError) -> None:
+    raise SourceError(f"cannot be read: {exc.strerror}", place=str(exc.filename)) from exc
+
+
 class ZipSource:
     """One artifact zip, or a zip of a whole tree."""
 
@@ -114,7 +118,7 @@ class FolderSource:
     def _names(self) -> list[str]:
         """Regular files below the folder, links left out, so that nothing outside is taken."""
         found = []
-        for folder, folders, files in os.walk(self._folder):
+        for folder, folders, files in os.walk(self._folder, onerror=_unreadable):
             folders[:] = sorted(f for f in folders if f != ".git")
             here = Path(folder)
             found += [(here / f).relative_to(self._folder).as_posix() for f in sorted(files) if not (here / f).is_symlink()]
