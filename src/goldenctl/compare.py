@@ -92,10 +92,16 @@ def equal(a: Document, b: Document) -> bool:
 
 
 def same_series(a: Series, b: Series) -> bool:
-    """Whether two series hold the same steps and values, NaN equal to NaN."""
+    """Whether two series hold the same steps and values in any order, NaN equal to NaN."""
     if a.steps != b.steps:
-        return False
+        ours, theirs = points(a), points(b)
+        return ours.keys() == theirs.keys() and all(same_value(v, theirs[s]) for s, v in ours.items())
     return a.values == b.values or all(map(same_value, a.values, b.values))
+
+
+def points(series: Series) -> dict[int, float]:
+    """Step → value; of a step given twice (``"1"`` and ``"01"``) the last, as every reader of JSON has it."""
+    return dict(zip(series.steps, series.values, strict=True))
 
 
 def same_value(a: float, b: float) -> bool:
@@ -150,15 +156,15 @@ def _compare(obtained: Series | None, golden: Series | None, tolerance: Toleranc
         return _one_sided(obtained, golden)
     exact = same_series(obtained, golden)
     pairs = _pairs(obtained, golden)
-    missing, extra = len(golden.steps) - len(pairs), len(obtained.steps) - len(pairs)
+    lonely_golden, lonely_obtained = set(golden.steps) - set(obtained.steps), set(obtained.steps) - set(golden.steps)
     numbers = _Differences(pairs)
     return MetricDiff(
         metric=golden.metric,
         n_golden=len(golden.steps),
         n_obtained=len(obtained.steps),
         n_common=len(pairs),
-        missing_steps=missing,
-        extra_steps=extra,
+        missing_steps=len(lonely_golden),
+        extra_steps=len(lonely_obtained),
         nonfinite_golden=golden.non_finite,
         nonfinite_obtained=obtained.non_finite,
         max_abs_diff=numbers.max_abs,
@@ -250,8 +256,8 @@ Pair = tuple[int, float, float]
 def _pairs(obtained: Series, golden: Series) -> list[Pair]:
     if obtained.steps == golden.steps:
         return list(zip(golden.steps, golden.values, obtained.values, strict=True))
-    have = dict(zip(obtained.steps, obtained.values, strict=True))
-    return [(s, g, have[s]) for s, g in zip(golden.steps, golden.values, strict=True) if s in have]
+    have = points(obtained)
+    return [(s, g, have[s]) for s, g in points(golden).items() if s in have]
 
 
 def _median(values: Sequence[float]) -> float | None:
@@ -287,26 +293,26 @@ class _Differences:
 
 
 def _mean(numbers: Sequence[float]) -> float | None:
-    return math.fsum(numbers) / len(numbers) if numbers and all(map(math.isfinite, numbers)) else _infinite_mean(numbers)
-
-
-def _infinite_mean(numbers: Sequence[float]) -> float | None:
-    """Differences of huge values can overflow; their mean is then infinite."""
-    return math.inf if numbers else None
+    """The mean; None of nothing, and of opposite infinities (differences of huge values can overflow)."""
+    try:
+        return math.fsum(x / len(numbers) for x in numbers) if numbers else None
+    except ValueError:
+        return None
 
 
 def approximate(obtained: Series, golden: Series, tolerance: Tolerance) -> bool:
     """Whether the obtained series has every golden step and stays within the tolerance.
 
     Lists must have the same length. With ``window="median"`` the medians over the iteration-time window are
-    compared; otherwise each step, of which :func:`allowed_bad_steps` may exceed.
+    compared, and golden steps without a finite value (warm-up) may be left out; otherwise each step is compared,
+    of which :func:`allowed_bad_steps` may exceed.
     """
-    if len(golden.steps) == 0 or not set(golden.steps) <= set(obtained.steps):
-        return False
-    if golden.form == "vector" and tolerance.window != "median" and len(obtained.steps) != len(golden.steps):
-        return False
     if tolerance.window == "median":
         return _median_within(obtained, golden, tolerance)
+    if not golden.steps or not set(golden.steps) <= set(obtained.steps):
+        return False
+    if golden.form == "vector" and len(obtained.steps) != len(golden.steps):
+        return False
     return len(exceeding(obtained, golden, tolerance)) <= allowed_bad_steps(len(golden.steps), tolerance)
 
 
@@ -334,15 +340,13 @@ def allowed_bad_steps(steps: int, tolerance: Tolerance) -> int:
 
 
 def _median_within(obtained: Series, golden: Series, tolerance: Tolerance) -> bool:
-    steps = median_window(golden)
-    if not steps:
-        return same_series(obtained, golden)
-    chosen, have = set(steps), dict(zip(obtained.steps, obtained.values, strict=True))
-    median_golden = statistics.median(v for s, v in zip(golden.steps, golden.values, strict=True) if s in chosen)
+    steps, want, have = median_window(golden), points(golden), points(obtained)
+    if not steps or not {s for s, v in want.items() if math.isfinite(v)} <= have.keys():
+        return bool(golden.steps) and same_series(obtained, golden)
     values = [have[s] for s in steps]
     if not all(map(math.isfinite, values)):
         return False
-    return within(statistics.median(values), median_golden, tolerance)
+    return within(statistics.median(values), statistics.median(want[s] for s in steps), tolerance)
 
 
 def median_window(golden: Series) -> tuple[int, ...]:
@@ -351,7 +355,7 @@ def median_window(golden: Series) -> tuple[int, ...]:
     Lists leave out their first item (warm-up). Step-keyed series take steps 5 to 20 when they end by step 25,
     else 30 to 45; without a step there the first four from 30 on, else those from 5 on.
     """
-    finite = [s for s, v in zip(golden.steps, golden.values, strict=True) if math.isfinite(v)]
+    finite = sorted(s for s, v in points(golden).items() if math.isfinite(v))
     if golden.form in ("vector", "scalar"):
         return tuple(finite[1:] or finite)
     if not finite:
