@@ -15,6 +15,7 @@ from typer._click.exceptions import ClickException
 
 from goldenctl import __version__
 from goldenctl.cli import output
+from goldenctl.config import find_top
 from goldenctl.errors import ExitCode, GoldenctlError, UsageError
 
 COMMANDS: tuple[str, ...] = ()
@@ -107,6 +108,20 @@ def _options(
             os.chdir(directory)
         except OSError as exc:
             raise UsageError(f"cannot work in {directory}: {exc.strerror}") from exc
+    _recover()
+
+
+def _recover() -> None:
+    """Finish or undo a write-back that was interrupted, and say so."""
+    try:
+        top = find_top(Path.cwd())
+    except FileNotFoundError as exc:
+        raise UsageError("the current folder does not exist any more", hint="cd to the repository") from exc
+    if (top / ".goldenctl" / "journal").exists():
+        from goldenctl.writeback import recover
+
+        for sentence in recover(top):
+            output.note(sentence)
 
 
 def entry() -> None:
