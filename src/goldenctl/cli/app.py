@@ -13,7 +13,7 @@ import typer
 from typer._click.exceptions import ClickException
 
 from goldenctl import __version__
-from goldenctl.cli import output
+from goldenctl.cli import output, recovery
 from goldenctl.errors import ExitCode, UsageError
 
 COMMANDS: tuple[str, ...] = ("lint",)
@@ -90,3 +90,4 @@ def _options(
             os.chdir(directory)
         except OSError as exc:
             raise UsageError(f"cannot work in {directory}: {exc.strerror}") from exc
+    recovery.settle()

@@ -25,8 +25,9 @@ def _plain_lint(args: Sequence[str]) -> bool:
 
 
 def _lint(paths: Sequence[str]) -> int:
-    from goldenctl.cli import linting
+    from goldenctl.cli import linting, recovery
 
+    recovery.settle()
     return linting.run(linting.LintOptions(tuple(paths)))
 
 

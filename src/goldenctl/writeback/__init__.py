@@ -127,6 +127,9 @@ def _settle(top: Path, step: Step) -> list[str]:
     if not journal.folder.exists():
         return []
     kept: list[str] = []
+    if not any(journal.folder.iterdir()):  # the first or the last moment of a write-back
+        journal.close()
+        return ["an interrupted write-back left nothing to finish or undo"]
     finished, known = journal.committed, journal.load()
     if known and finished:
         finished, kept = _finish(journal)

@@ -229,7 +229,7 @@ class Journal:
                 raise RepoError("changed while it was being replaced", place=entry.path, hint="run the command again")
             elif now != goal:
                 kept.append(f"{entry.path} was changed by somebody else in between and is left as it is")
-            with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            if current(self._beside(entry)) is not None:  # asked first: a read-only file system refuses the removal of nothing
                 self._beside(entry).unlink()
                 self.step("temporary file removed")
         for folder in {self._target(e).parent for e in self.entries}:
