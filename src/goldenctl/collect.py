@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -94,3 +94,18 @@ def _run_side(name: str, settings: Settings, options: FetchOptions | None) -> Si
     problems = [f"{p.subject}: {p.message}" for p in found.problems]
     problems += [f"{u.artifact}: {u.member} has no golden path: {u.reason}" for u in found.placed.unplaced]
     return replace(sides.of_bytes(name, contents, settings, tuple(problems)), partial=True)
+
+
+def chooser(selection: Selection, settings: Settings, paths: Iterable[str]) -> Callable[[str], bool]:
+    """Whether a golden path is asked for.
+
+    Raises
+    ------
+    UsageError
+        A case or platform asked for matches none of ``paths``; the nearest name is given.
+    """
+    if not (selection.cases or selection.platforms):
+        return lambda _: True
+    keys = {p: k for p in paths if (k := sides.key_of(p, settings)) is not None}
+    selection.check(keys.values(), {*settings.platforms, *(k.platform for k in keys.values())})
+    return lambda path: path in keys and selection.takes(keys[path])

@@ -194,35 +194,35 @@ def _tolerances(path: str, settings: Settings) -> Callable[[str], Tolerance]:
 
 
 def rows(
-    result: DiffResult, *, metric: str = "", threshold: float = 0.0, sort: str = "max_rel_diff", top: int = 0
+    result: DiffResult, *, metrics: Sequence[str] = (), threshold: float = 0.0, sort: str = "max_rel_diff", top: int = 0
 ) -> list[Row]:
     """The lines worth showing: what differs, worst first.
 
     Parameters
     ----------
-    metric
-        Only this metric; empty for all.
+    metrics
+        Only these metrics; empty for all.
     threshold
         Smallest ``max_rel_diff`` shown. What has no relative size (a lost metric or step, a changed zero, a
-        non-finite value, a text, an unreadable file) is shown whatever the threshold.
+        non-finite value, a text, a whole file) is shown whatever the threshold.
     sort
         A key of :data:`SORTS`, or ``path``.
     top
         Number of lines; 0 for all.
     """
-    found = []
-    for file in result.files:
-        if not file.differs:
-            continue
-        metrics = [m for m in file.metrics if not m.exact and (not metric or m.metric == metric)]
-        found += [Row(file, m) for m in metrics if _weighs(m, threshold)]
-        if not file.metrics and not metric:
-            found.append(Row(file, None))
+    found = [row for file in result.files if file.differs for row in _rows_of(file, metrics, threshold)]
     if sort == "path":
         found.sort(key=lambda r: (r.file.path, r.metric.metric if r.metric else ""))
     else:
-        found.sort(key=lambda r: (*_gravity(r), -_size(r, sort), r.file.path))
+        found.sort(key=lambda r: (_gravity(r), -_size(r, sort), r.file.path))
     return found[:top] if top else found
+
+
+def _rows_of(file: FileDiff, metrics: Sequence[str], threshold: float) -> list[Row]:
+    wanted = [m for m in file.metrics if not metrics or m.metric in metrics]
+    if file.status is not Status.CHANGED:
+        return [Row(file, None)] if wanted or not metrics or file.status is Status.UNREADABLE else []
+    return [Row(file, m) for m in wanted if not m.exact and _weighs(m, threshold)]
 
 
 def _weighs(diff: MetricDiff, threshold: float) -> bool:
@@ -234,12 +234,12 @@ def _weighs(diff: MetricDiff, threshold: float) -> bool:
     return diff.max_rel_diff >= threshold
 
 
-def _gravity(row: Row) -> tuple[int]:
-    """0 for unreadable files, 1 for lost or non-finite values, 2 for the rest, so that no size hides a loss."""
+def _gravity(row: Row) -> int:
+    """Unreadable before lost before changed before added, so that no size hides a loss."""
     if row.metric is None:
-        return (0,)
-    m = row.metric
-    return (1 if m.missing_steps or m.nonfinite_obtained > m.nonfinite_golden else 2,)
+        return {Status.UNREADABLE: 0, Status.REMOVED: 1}.get(row.file.status, 3)
+    lost = row.metric.missing_steps or row.metric.nonfinite_obtained > row.metric.nonfinite_golden
+    return 1 if lost else 2
 
 
 def _size(row: Row, sort: str) -> float:

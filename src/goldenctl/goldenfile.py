@@ -299,8 +299,10 @@ def _columns(values: Mapping[str, Any]) -> tuple[tuple[int, ...], tuple[float, .
         return None
     if set(map(type, values.values())) == {float}:
         return steps, tuple(values.values())
-    numbers = tuple(n for n in map(to_number, values.values()) if n is not None)
-    return (steps, numbers) if len(numbers) == len(steps) else None
+    spelt = {v: to_number(v) for v in values.values() if type(v) is str}
+    numbers = [v if type(v) is float else spelt[v] if type(v) is str else to_number(v) for v in values.values()]
+    sound = tuple(n for n in numbers if n is not None)
+    return (steps, sound) if len(sound) == len(steps) else None
 
 
 def _transposed(pairs: Iterable[tuple[int, float]]) -> tuple[tuple[int, ...], tuple[float, ...]]:
