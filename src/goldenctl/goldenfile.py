@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
@@ -116,6 +116,8 @@ class Series:
     @property
     def non_finite(self) -> int:
         """Number of values that are NaN or infinite."""
+        if math.isfinite(sum(self.values)):
+            return 0
         return sum(1 for v in self.values if not math.isfinite(v))
 
 
@@ -290,6 +292,25 @@ def describe(value: Any) -> str:
     return {list: "a list", bool: "a boolean", type(None): "null"}.get(type(value), "a number")
 
 
+def _columns(values: Mapping[str, Any]) -> tuple[tuple[int, ...], tuple[float, ...]] | None:
+    """Steps and numbers when every place is sound, as nearly always; None otherwise. Faster than place by place."""
+    try:
+        steps = tuple(map(int, values))
+    except ValueError:
+        return None
+    if set(map(type, values.values())) == {float}:
+        return steps, tuple(values.values())
+    spelt = {v: to_number(v) for v in values.values() if type(v) is str}
+    numbers = [v if type(v) is float else spelt[v] if type(v) is str else to_number(v) for v in values.values()]
+    sound = tuple(n for n in numbers if n is not None)
+    return (steps, sound) if len(sound) == len(steps) else None
+
+
+def _transposed(pairs: Iterable[tuple[int, float]]) -> tuple[tuple[int, ...], tuple[float, ...]]:
+    both = list(pairs)
+    return tuple(step for step, _ in both), tuple(number for _, number in both)
+
+
 class _Reader:
     """Collects series, texts and problems while walking a document."""
 
@@ -309,14 +330,15 @@ class _Reader:
         start, end, interval = (block.get(k) if type(block.get(k)) is int else None for k in GRID_KEYS)
         precision = block.get("value_precision")
         values = block["values"]
+        columns = _columns(values) if isinstance(values, dict) else None
         if isinstance(values, dict):
-            pairs, form = list(self._object_pairs(metric, values)), "object"
+            pairs, form = self._object_pairs(metric, {} if columns else values), "object"
         elif isinstance(values, list):
-            pairs, form = list(self._list_pairs(metric, values, start or 0, interval or 1)), "list"
+            pairs, form = self._list_pairs(metric, values, start or 0, interval or 1), "list"
         else:
             self.problems.append(Problem(metric, None, f"values is {describe(values)}"))
             return
-        steps, numbers = zip(*pairs, strict=True) if pairs else ((), ())
+        steps, numbers = columns or _transposed(pairs)
         marker = precision if isinstance(precision, str) else None
         self.series.append(Series(metric, steps, numbers, start, end, interval, marker, form))
 
@@ -366,5 +388,4 @@ class _Reader:
             for metric, number in item.items():
                 columns.setdefault(metric, []).extend(self._pair(metric, int(key), number))
         for metric, pairs in columns.items():
-            steps, numbers = zip(*pairs, strict=True) if pairs else ((), ())
-            self.series.append(Series(metric, steps, numbers))
+            self.series.append(Series(metric, *_transposed(pairs)))
