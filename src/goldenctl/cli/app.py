@@ -17,7 +17,7 @@ from goldenctl import __version__
 from goldenctl.cli import output
 from goldenctl.errors import ExitCode, GoldenctlError, UsageError
 
-COMMANDS: tuple[str, ...] = ()
+COMMANDS: tuple[str, ...] = ("catalog", "record")
 """Names in the order of ``--help``; module ``goldenctl.cli.{name}`` holds ``command`` or a group ``app``."""
 
 
