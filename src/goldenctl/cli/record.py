@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from goldenctl.cli import output
 from goldenctl.errors import ExitCode
-
-if TYPE_CHECKING:
-    from goldenctl.candidates import Known, Placed
-    from goldenctl.config import Settings
-    from goldenctl.model import Run
 
 
 def command(
@@ -26,41 +21,23 @@ def command(
     """
     from goldenctl import config
     from goldenctl.catalog import record_run
+    from goldenctl.collect import collect
 
     settings = config.load(Path.cwd())
-    known, complete, rows = _known(settings), True, []
+    complete, rows = True, []
     for ref in from_job:
-        run, placed, problems = _collect(ref, settings, known)
+        found = collect(ref, settings)
+        placed = found.placed
         replicates = [c for group in placed.replicates.values() for c in group]
-        new = record_run(settings.catalog_path, run, [*placed.candidates, *replicates])
-        for text in problems:
-            output.note(text)
-        complete = complete and not problems
-        rows.append((run.ref, len(placed.candidates), new, len(placed.unplaced)))
+        new = record_run(settings.catalog_path, found.run, [*placed.candidates, *replicates])
+        for problem in found.problems:
+            output.note(f"{problem.subject}: {problem.message}")
+        for member in placed.unplaced:
+            output.note(f"{member.member}: {member.reason}")
+        complete = complete and not found.problems
+        rows.append((found.run.ref, len(placed.candidates), new, len(placed.unplaced)))
     _print(rows, format_)
     return ExitCode.OK if complete else ExitCode.SOURCE
-
-
-def _collect(ref: str, settings: Settings, known: Known) -> tuple[Run, Placed, list[str]]:
-    """A run, its candidates, and what it could not deliver."""
-    from goldenctl import candidates, sources
-
-    source = sources.open_source(ref, settings)
-    run = source.describe()
-    fetched = list(source.fetch(run.artifacts))
-    placed = candidates.resolve(run, fetched, known)
-    for member in placed.unplaced:
-        output.note(f"{member.member}: {member.reason}")
-    problems = [*run.problems, *(p for item in fetched for p in item.problems)]
-    return run, placed, [f"{p.subject}: {p.message}" for p in problems]
-
-
-def _known(settings: Settings) -> Known:
-    from goldenctl.candidates import Known
-
-    root, top = settings.root_path, settings.top
-    paths = frozenset(p.relative_to(top).as_posix() for p in root.rglob("*.json"))
-    return Known(settings, paths, frozenset(p.relative_to(root).as_posix() for p in root.glob("*/*") if p.is_dir()))
 
 
 def _print(rows: list[tuple[str, int, int, int]], format_: output.Format) -> None:
