@@ -19,6 +19,8 @@ from goldenctl.errors import ExitCode, UsageError
 COMMANDS: tuple[str, ...] = (
     "lint",
     "diff",
+    "catalog",
+    "record",
 )
 """Names in the order of ``--help``; module ``goldenctl.cli.{name}`` holds ``command`` or a group ``app``."""
 
