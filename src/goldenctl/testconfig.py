@@ -1,0 +1,138 @@
+"""What the test case's ``model_config.yaml`` beside a golden says about its comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+NAME = "model_config.yaml"
+MODES = ("pretraining", "inference", "rl")
+
+
+@dataclass(frozen=True, slots=True)
+class TestConfig:
+    """The settings of one test case that decide how its golden is used."""
+
+    __test__ = False  # pytest collects classes named Test…
+
+    metrics: tuple[str, ...] = ()
+    """Required metrics; empty means the harness's default."""
+    metrics_given: bool = False
+    """The file has a ``METRICS`` key, be it empty."""
+    mode: str = "pretraining"
+    """``pretraining``, ``inference`` or ``rl``."""
+    test_type: str = ""
+    """``regular``, ``ckpt-resume``, ``frozen-start``, ``frozen-resume``, ``release``, ``checkpoint-consistency``."""
+    approximate_only: bool = False
+    """The case is declared non-deterministic: the exact lane is skipped."""
+    skip_pytest: bool = False
+    """The harness compares nothing."""
+    lightweight: bool = False
+    """The case always runs a few steps only."""
+    train_iters: int | None = None
+    """``--train-iters``; None when not given as a number."""
+    exit_interval: int | None = None
+    """``--exit-interval``; None when not given as a number."""
+    throughput_start: int = 1
+    """First list index of the throughput window in rl cases."""
+
+    @property
+    def last_step(self) -> int | None:
+        """The step a complete run reaches; None when the file does not say."""
+        known = [n for n in (self.train_iters, self.exit_interval) if n]
+        return min(known, default=None)
+
+    @property
+    def required(self) -> tuple[str, ...]:
+        """The metrics the harness asks for: ``METRICS``, else its default for pretraining."""
+        if self.metrics or self.metrics_given or self.mode != "pretraining":
+            return self.metrics
+        return ("lm loss", "num-zeros")
+
+    @property
+    def expects_golden(self) -> bool:
+        """Whether a run of the case is compared with a golden file at all."""
+        return not (self.skip_pytest or self.lightweight or self.test_type == "checkpoint-consistency")
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """One folder's configuration, or why there is none."""
+
+    config: TestConfig | None
+    note: str = ""
+    """Why a file that is there could not be used; empty otherwise."""
+
+
+def beside(path: Path) -> TestConfig | None:
+    """The configuration in a golden's folder; None when there is none or it cannot be read."""
+    return load(path.parent).config
+
+
+def note_beside(path: Path) -> str:
+    """Why the configuration beside a golden cannot be used; empty when it can or is not there."""
+    return load(path.parent).note
+
+
+@lru_cache(maxsize=4096)
+def load(folder: Path) -> Loaded:
+    """Read a folder's ``model_config.yaml`` once. Never raises for what the file holds."""
+    try:
+        raw = (folder / NAME).read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return Loaded(None)
+    except OSError as exc:
+        return Loaded(None, f"{folder / NAME}: {exc.strerror}")
+    return parse(raw, str(folder / NAME))
+
+
+def parse(raw: bytes, name: str = NAME) -> Loaded:
+    """Read the bytes of a ``model_config.yaml``. Never raises for what they hold."""
+    import yaml
+
+    try:
+        value = yaml.load(raw, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - both are safe loaders
+    except (yaml.YAMLError, UnicodeDecodeError, ValueError, RecursionError) as exc:
+        return Loaded(None, f"{name} is not readable YAML: {str(exc).splitlines()[0]}")
+    if not isinstance(value, Mapping):
+        return Loaded(None, f"{name} holds no settings")
+    return Loaded(_config(value))
+
+
+def _config(value: Mapping[Any, Any]) -> TestConfig:
+    env, arguments = _mapping(value.get("ENV_VARS")), _mapping(value.get("MODEL_ARGS"))
+    metrics = value.get("METRICS")
+    mode = str(value.get("MODE") or "pretraining")
+    return TestConfig(
+        metrics=tuple(str(m) for m in metrics) if isinstance(metrics, list) else (),
+        metrics_given="METRICS" in value,
+        mode=mode if mode in MODES else "pretraining",
+        test_type=str(value.get("TEST_TYPE") or ""),
+        approximate_only=any(_one(env.get(k)) for k in ("NVTE_ALLOW_NONDETERMINISTIC_ALGO", "NON_DETERMINSTIC_RESULTS")),
+        skip_pytest=_one(env.get("SKIP_PYTEST")),
+        lightweight=_true(env.get("ENABLE_LIGHTWEIGHT_MODE")),
+        train_iters=_number(arguments.get("--train-iters")),
+        exit_interval=_number(arguments.get("--exit-interval")),
+        throughput_start=_number(env.get("THROUGHPUT_START_STEP")) or 1,
+    )
+
+
+def _mapping(value: Any) -> Mapping[Any, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _one(value: Any) -> bool:
+    """The harness's switch: the number or text 1; ``true`` is none."""
+    return str(value) == "1"
+
+
+def _true(value: Any) -> bool:
+    """The harness's switch for lightweight mode: the text or boolean true."""
+    return str(value).lower() == "true"
+
+
+def _number(value: Any) -> int | None:
+    return int(value) if str(value).isdecimal() else None
