@@ -183,7 +183,7 @@ def origin(url: str) -> tuple[str, str, int]:
     return parts.scheme, parts.hostname or "", parts.port or {"https": 443, "http": 80}.get(parts.scheme, 0)
 
 
-def session(patience: Patience, workers: int = 16, cache: Path | None = None) -> requests.Session:
+def session(patience: Patience, workers: int = 32, cache: Path | None = None) -> requests.Session:
     """A session for any number of threads.
 
     Parameters
