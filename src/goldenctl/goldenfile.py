@@ -28,6 +28,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -293,16 +294,26 @@ def describe(value: Any) -> str:
 
 def _columns(values: Mapping[str, Any]) -> tuple[tuple[int, ...], tuple[float, ...]] | None:
     """Steps and numbers when every place is sound, as nearly always; None otherwise. Faster than place by place."""
-    try:
-        steps = tuple(map(int, values))
-    except ValueError:
+    steps = _steps(tuple(values))
+    if steps is None:
         return None
     if set(map(type, values.values())) == {float}:
         return steps, tuple(values.values())
     spelt = {v: to_number(v) for v in values.values() if type(v) is str}
+    if None in spelt.values():
+        return None
     numbers = [v if type(v) is float else spelt[v] if type(v) is str else to_number(v) for v in values.values()]
-    sound = tuple(n for n in numbers if n is not None)
+    sound = tuple([n for n in numbers if n is not None])
     return (steps, sound) if len(sound) == len(steps) else None
+
+
+@lru_cache(maxsize=256)
+def _steps(keys: tuple[str, ...]) -> tuple[int, ...] | None:
+    """Step keys as numbers, None when one is no number. Most metrics of a tree share a few grids."""
+    try:
+        return tuple(map(int, keys))
+    except ValueError:
+        return None
 
 
 def _transposed(pairs: Iterable[tuple[int, float]]) -> tuple[tuple[int, ...], tuple[float, ...]]:
