@@ -18,6 +18,7 @@ from goldenctl.errors import ExitCode, UsageError
 
 COMMANDS: tuple[str, ...] = (
     "lint",
+    "verify",
     "diff",
 )
 """Names in the order of ``--help``; module ``goldenctl.cli.{name}`` holds ``command`` or a group ``app``."""
