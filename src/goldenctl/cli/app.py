@@ -18,6 +18,7 @@ from goldenctl.errors import ExitCode, UsageError
 
 COMMANDS: tuple[str, ...] = (
     "lint",
+    "verify",
     "diff",
     "catalog",
     "record",
