@@ -19,6 +19,7 @@ from goldenctl.errors import ExitCode, UsageError
 COMMANDS: tuple[str, ...] = (
     "lint",
     "verify",
+    "refresh",
     "diff",
     "catalog",
     "record",
