@@ -1,5 +1,5 @@
 """``python -m goldenctl``."""
 
-from goldenctl.cli.app import entry
+from goldenctl.cli.entry import entry
 
 entry()

@@ -5,11 +5,8 @@ Light on purpose (standard library only): ``lint`` pays for it at every commit.
 
 from __future__ import annotations
 
-import difflib
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -160,6 +157,8 @@ class Settings:
         ``path`` is the golden's path below root; an entry ``"lm loss@moe/*dgx_gb200*"`` holds for
         files that match the glob. Unknown metrics get the harness's 5 %.
         """
+        from fnmatch import fnmatchcase
+
         found = self.tolerance.get(metric, Tolerance())
         for name, tolerance in self.tolerance.items():
             base, _, glob = name.partition("@")
@@ -214,6 +213,8 @@ def _upwards(start: Path, top: Path) -> list[Path]:
 
 
 def _read(path: Path) -> dict[str, Any]:
+    import tomllib  # a tree without settings need not load it
+
     try:
         return tomllib.loads(path.read_text("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as exc:
@@ -280,6 +281,8 @@ def _tolerances(table: Any, place: str) -> dict[str, Tolerance]:
 def _known(table: Mapping[str, Any], known: tuple[str, ...] | list[str], place: str, prefix: str) -> None:
     for key in table:
         if key not in known:
+            import difflib  # loaded only to help
+
             near = difflib.get_close_matches(key, known, n=1, cutoff=0.0)
             raise ConfigError(f"unknown key {prefix}{key}", place=place, hint=f"did you mean {prefix}{near[0]}?")
 

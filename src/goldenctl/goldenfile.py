@@ -26,7 +26,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -90,6 +90,8 @@ class Decoded:
     """Bare NaN or Infinity was read; strict JSON readers refuse the file."""
     twice: bool = False
     """The document was a JSON string that holds JSON."""
+    strict: bool = True
+    """The strict reader took it, so that no number in it is NaN or infinite."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,26 +156,25 @@ def decode(raw: bytes) -> Decoded:
     """
     if not raw.strip():
         return Decoded(None)
-    value, bare = _loads(raw)
-    if isinstance(value, str):
-        try:
-            inner, inner_bare = _loads(value.encode("utf-8", "surrogatepass"))
-        except DocumentError:
-            return Decoded(value, bare)
-        if isinstance(inner, dict | list):
-            return Decoded(inner, inner_bare, twice=True)
-    return Decoded(value, bare)
-
-
-def _loads(raw: bytes) -> tuple[Any, bool]:
+    outer = _loads(raw)
+    if not isinstance(outer.value, str):
+        return outer
     try:
-        return orjson.loads(raw), False
+        inner = _loads(outer.value.encode("utf-8", "surrogatepass"))
+    except DocumentError:
+        return outer
+    return replace(inner, twice=True) if isinstance(inner.value, dict | list) else outer
+
+
+def _loads(raw: bytes) -> Decoded:
+    try:
+        return Decoded(orjson.loads(raw))
     except orjson.JSONDecodeError:
         return _loads_tolerantly(raw)
 
 
-def _loads_tolerantly(raw: bytes) -> tuple[Any, bool]:
-    """Read what orjson refuses: bare NaN, integers beyond 64 bits."""
+def _loads_tolerantly(raw: bytes) -> Decoded:
+    """Read what orjson refuses: bare NaN, numbers beyond float64."""
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as exc:
@@ -187,7 +188,7 @@ def _loads_tolerantly(raw: bytes) -> tuple[Any, bool]:
         return float(name.replace("Infinity", "inf"))
 
     try:
-        return json.loads(text, parse_constant=constant), bool(seen)
+        return Decoded(json.loads(text, parse_constant=constant), bool(seen), strict=False)
     except json.JSONDecodeError as exc:
         raise DocumentError(f"not JSON: {exc.msg}", exc.lineno, exc.colno) from exc
     except RecursionError as exc:

@@ -241,6 +241,16 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
+class Fixed:
+    """A golden file after its mechanical repairs."""
+
+    content: bytes
+    """The old bytes when there was nothing to repair."""
+    repairs: tuple[str, ...] = ()
+    """What was done, one sentence each."""
+
+
+@dataclass(frozen=True, slots=True)
 class Match:
     """How a candidate or golden compares with the same golden at another revision."""
 

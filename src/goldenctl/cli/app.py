@@ -1,11 +1,10 @@
-"""The entry point: finds the command's module, loads only that, maps errors to exit codes."""
+"""The option parser: finds the command's module and loads only that."""
 
 from __future__ import annotations
 
 import difflib
 import importlib
 import os
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -14,32 +13,15 @@ import typer
 from typer._click.exceptions import ClickException
 
 from goldenctl import __version__
-from goldenctl.cli import output
-from goldenctl.config import find_top
-from goldenctl.errors import ExitCode, GoldenctlError, UsageError
+from goldenctl.cli import output, recovery
+from goldenctl.errors import ExitCode, UsageError
 
-COMMANDS: tuple[str, ...] = ()
+COMMANDS: tuple[str, ...] = ("lint",)
 """Names in the order of ``--help``; module ``goldenctl.cli.{name}`` holds ``command`` or a group ``app``."""
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command line and return the exit code."""
-    args = list(sys.argv[1:] if arguments is None else arguments)
-    try:
-        return _run(args)
-    except GoldenctlError as exc:
-        output.error(str(exc))
-        return int(exc.exit_code)
-    except KeyboardInterrupt:
-        output.error("interrupted")
-        return int(ExitCode.INTERRUPTED)
-    except BrokenPipeError:
-        # The reader of stdout went away (head, less): nothing is wrong with the work itself.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        return int(ExitCode.OK)
-
-
-def _run(args: list[str]) -> int:
+def run(args: list[str]) -> int:
+    """Parse and run one command line; errors a user can cause are raised."""
     wanted = _command_of(args)
     app = build([wanted] if wanted in COMMANDS else COMMANDS)
     try:
@@ -108,22 +90,4 @@ def _options(
             os.chdir(directory)
         except OSError as exc:
             raise UsageError(f"cannot work in {directory}: {exc.strerror}") from exc
-    _recover()
-
-
-def _recover() -> None:
-    """Finish or undo a write-back that was interrupted, and say so."""
-    try:
-        top = find_top(Path.cwd())
-    except FileNotFoundError as exc:
-        raise UsageError("the current folder does not exist any more", hint="cd to the repository") from exc
-    if (top / ".goldenctl" / "journal").exists():
-        from goldenctl.writeback import recover
-
-        for sentence in recover(top):
-            output.note(sentence)
-
-
-def entry() -> None:
-    """Console script: run and leave with the exit code."""
-    sys.exit(main())
+    recovery.settle()

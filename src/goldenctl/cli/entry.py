@@ -1,0 +1,58 @@
+"""The entry point: errors become exit codes here, and a plain lint starts without the option parser."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+
+from goldenctl.cli import output
+from goldenctl.errors import ExitCode, GoldenctlError
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command line and return the exit code."""
+    args = list(sys.argv[1:] if arguments is None else arguments)
+    return guarded(lambda: _lint(args[1:]) if _plain_lint(args) else _parsed(args))
+
+
+def _plain_lint(args: Sequence[str]) -> bool:
+    """Whether this is ``lint`` with nothing but file names, as pre-commit calls it.
+
+    The option parser costs more than linting a file does, and there is nothing to parse.
+    """
+    return args[:1] == ["lint"] and not any(a.startswith("-") for a in args)
+
+
+def _lint(paths: Sequence[str]) -> int:
+    from goldenctl.cli import linting, recovery
+
+    recovery.settle()
+    return linting.run(linting.LintOptions(tuple(paths)))
+
+
+def _parsed(args: Sequence[str]) -> int:
+    from goldenctl.cli import app
+
+    return app.run(list(args))
+
+
+def guarded(action: Callable[[], int]) -> int:
+    """The exit code of an action, its errors said on stderr."""
+    try:
+        return action()
+    except GoldenctlError as exc:
+        output.error(str(exc))
+        return int(exc.exit_code)
+    except KeyboardInterrupt:
+        output.error("interrupted")
+        return int(ExitCode.INTERRUPTED)
+    except BrokenPipeError:
+        # The reader of stdout went away (head, less): nothing is wrong with the work itself.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return int(ExitCode.OK)
+
+
+def entry() -> None:
+    """Console script: run and leave with the exit code."""
+    sys.exit(main())

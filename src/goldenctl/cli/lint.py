@@ -1,0 +1,49 @@
+"""``goldenctl lint``: check golden files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from goldenctl.cli import linting
+from goldenctl.cli.linting import LintFormat, LintOptions
+
+
+def command(
+    paths: Annotated[
+        list[Path] | None, typer.Argument(metavar="PATH…", help="Files or folders; all golden files below root by default.")
+    ] = None,
+    form: Annotated[LintFormat, typer.Option("--format", help="How to print the findings.")] = LintFormat.TABLE,
+    select: Annotated[list[str] | None, typer.Option(metavar="RULE", help="Rules to run; may be repeated.")] = None,
+    ignore: Annotated[list[str] | None, typer.Option(metavar="RULE", help="Rules to leave out; may be repeated.")] = None,
+    baseline: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Known findings: they may shrink and never grow.")
+    ] = None,
+    write_baseline: Annotated[bool, typer.Option("--write-baseline", help="Take today's findings as known.")] = False,
+    against: Annotated[str, typer.Option(metavar="REV", help="Say what changed files lost against this revision.")] = "",
+    fix: Annotated[bool, typer.Option("--fix", help="Make the mechanical repairs that lose no information.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Warnings fail as errors do.")] = False,
+    rules: Annotated[bool, typer.Option("--rules", help="List the rules and stop.")] = False,
+) -> int:
+    """Check golden files for NaN, broken grids, wrong places and more.
+
+    Exit code 1 when an error is found that the baseline does not know.
+
+    Example: goldenctl lint --format github --against origin/dev
+    """
+    if rules:
+        return linting.list_rules()
+    options = LintOptions(
+        tuple(map(str, paths or ())),
+        form,
+        tuple(select or ()),
+        tuple(ignore or ()),
+        baseline,
+        write_baseline,
+        against,
+        fix,
+        strict,
+    )
+    return linting.run(options)

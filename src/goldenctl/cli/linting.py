@@ -1,0 +1,204 @@
+"""What ``goldenctl lint`` does once its arguments are known.
+
+Apart from the parser, so that a hook that passes nothing but file names need not load one.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+
+from goldenctl import config, lint
+from goldenctl.cli import output
+from goldenctl.errors import ExitCode, UsageError
+from goldenctl.model import Finding, Severity
+
+
+class LintFormat(StrEnum):
+    """How findings are printed."""
+
+    TABLE = "table"
+    JSON = "json"
+    GITHUB = "github"
+    SARIF = "sarif"
+
+
+@dataclass(frozen=True, slots=True)
+class LintOptions:
+    """What one lint was asked for; the defaults are those of the command."""
+
+    paths: tuple[str, ...] = ()
+    """Files or folders; empty means every golden file below root."""
+    form: LintFormat = LintFormat.TABLE
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    baseline: Path | None = None
+    """None means the file of the settings, if any."""
+    write_baseline: bool = False
+    against: str = ""
+    """Revision to compare changed files with; empty compares with none."""
+    fix: bool = False
+    strict: bool = False
+
+
+def run(options: LintOptions) -> int:
+    """Lint, print and return the exit code."""
+    settings = _settings(options)
+    files = _files([Path(p) for p in options.paths], settings)
+    if options.fix:
+        output.note(f"{_fix(files, settings)} of {len(files)} files repaired")
+    checked = lint.check_files(files, settings, whole=not options.paths, workers=min(os.cpu_count() or 1, 8))
+    findings = list(checked.findings)
+    if options.against:
+        findings += _against(files, options.against, settings)
+    findings = _known(findings, options, settings)
+    _print(files, findings, options.form, settings)
+    return int(_exit_code(findings, options.strict))
+
+
+def list_rules() -> int:
+    """Print the rules."""
+    rows = [(r.code, r.severity.value, f"{r.finds} (opt in)" if r.opt_in else r.finds) for r in lint.RULES.values()]
+    output.table(("rule", "severity", "finds"), rows)
+    return int(ExitCode.OK)
+
+
+def _settings(options: LintOptions) -> config.Settings:
+    settings = config.load(Path.cwd())
+    own = settings.lint
+    chosen = replace(own, select=options.select or own.select, ignore=(*own.ignore, *options.ignore))
+    return replace(settings, lint=chosen)
+
+
+def _files(paths: Sequence[Path], settings: config.Settings) -> list[str]:
+    """Paths relative to the repository's top; folders stand for the golden files in them."""
+    if not paths:
+        return lint.golden_files(settings)
+    found: dict[str, None] = {}
+    for path in paths:
+        shown = _from_top(path, settings.top)
+        if path.is_dir():
+            folder = "" if shown == "." else shown.rstrip("/") + "/"
+            found |= dict.fromkeys(f for f in lint.golden_files(settings) if f.startswith(folder))
+        elif path.exists() or path.is_symlink():
+            found[shown] = None
+        else:
+            raise UsageError("no such file or folder", place=str(path), hint=_nearest(path, settings))
+    return list(found)
+
+
+def _from_top(path: Path, top: Path) -> str:
+    full = os.path.abspath(path)  # noqa: PTH100  resolve() would follow links
+    base = str(top) + os.sep
+    return full.removeprefix(base).replace(os.sep, "/") if full.startswith(base) else ("." if full == str(top) else full)
+
+
+def _nearest(path: Path, settings: config.Settings) -> str:
+    import difflib
+
+    known = lint.golden_files(settings) if settings.root else []
+    near = difflib.get_close_matches(path.as_posix(), known, n=1)
+    return f"did you mean {near[0]}?" if near else "goldenctl lint checks all golden files below root"
+
+
+def _fix(files: Sequence[str], settings: config.Settings) -> int:
+    from goldenctl import writeback
+    from goldenctl.model import Change
+
+    changes = []
+    for path in files:
+        raw = (settings.top / path).read_bytes()
+        fixed = lint.fix(path, raw, settings)
+        if fixed.content != raw:
+            changes.append(Change(path, raw, fixed.content))
+            output.note(f"{path}: {'; '.join(fixed.repairs)}")
+    writeback.apply(settings.top, settings.root, changes)
+    return len(changes)
+
+
+def _against(files: Sequence[str], rev: str, settings: config.Settings) -> list[Finding]:
+    from goldenctl.git import Repo
+
+    repo = Repo(settings.top)
+    entries = repo.tree(repo.commit_of(rev), settings.root)
+    contents = dict(repo.blobs(sorted({entries[p].blob for p in files if p in entries})))
+    found: list[Finding] = []
+    for path in files:
+        old = contents[entries[path].blob] if path in entries else None
+        found += lint.check_against(path, (settings.top / path).read_bytes(), old, rev, settings)
+    return found
+
+
+def _known(findings: list[Finding], options: LintOptions, settings: config.Settings) -> list[Finding]:
+    if not (options.baseline or options.write_baseline or settings.lint.baseline):
+        return findings
+    from goldenctl.lint import baseline
+
+    named = settings.top / settings.lint.baseline if settings.lint.baseline else None
+    path = options.baseline or named
+    if options.write_baseline:
+        path = path or settings.top / "goldenctl-baseline.json"
+        entries = baseline.save(path, findings)
+        output.note(f"{entries} known findings written to {path}; set baseline in [tool.goldenctl.lint] to use them")
+    return baseline.apply(findings, baseline.load(path)) if path else findings
+
+
+def _exit_code(findings: Sequence[Finding], strict: bool) -> ExitCode:
+    fails = any(not f.baselined and (strict or f.severity is Severity.ERROR) for f in findings)
+    return ExitCode.FINDINGS if fails else ExitCode.OK
+
+
+def _print(files: Sequence[str], findings: Sequence[Finding], form: LintFormat, settings: config.Settings) -> None:
+    if form is LintFormat.TABLE:
+        _print_lines(files, [f for f in findings if not f.baselined], len(findings))
+    elif form is LintFormat.JSON:
+        output.json(as_json(files, findings))
+    else:
+        from goldenctl.cli import annotations
+        from goldenctl.lint.locate import located
+
+        new = located((f for f in findings if not f.baselined), settings.top)
+        output.result(annotations.github(new) if form is LintFormat.GITHUB else annotations.sarif(new))
+
+
+def _print_lines(files: Sequence[str], findings: Sequence[Finding], total: int) -> None:
+    for item in findings:
+        output.result(f"{item.path}: {item.rule} {item.message}")
+    known = f", {total - len(findings)} known ones left out" if total > len(findings) else ""
+    if not findings:
+        output.result(f"{len(files)} golden files in order{known}")
+        return
+    counts = Counter(f.rule for f in findings)
+    told = ", ".join(f"{rule} {n}" for rule, n in sorted(counts.items()))
+    output.result(
+        f"{len(files)} golden files, {len(findings)} findings in {len({f.path for f in findings})} of them: {told}{known}"
+    )
+
+
+def as_json(files: Sequence[str], findings: Sequence[Finding]) -> dict[str, object]:
+    """Findings as contract section 5 has them; ``summary`` counts places, known ones included."""
+    summary: Counter[str] = Counter()
+    for item in findings:
+        summary[item.rule] += item.count
+    return {
+        "files_checked": len(files),
+        "findings": [
+            {
+                "rule": f.rule,
+                "severity": f.severity.value,
+                "path": f.path,
+                "metric": f.metric,
+                "count": f.count,
+                "steps": list(f.steps),
+                "kind": f.kind,
+                "message": f.message,
+                "baselined": f.baselined,
+            }
+            for f in findings
+        ],
+        "summary": dict(sorted(summary.items())),
+    }
