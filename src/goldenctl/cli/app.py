@@ -16,7 +16,10 @@ from goldenctl import __version__
 from goldenctl.cli import output, recovery
 from goldenctl.errors import ExitCode, UsageError
 
-COMMANDS: tuple[str, ...] = ("lint",)
+COMMANDS: tuple[str, ...] = (
+    "lint",
+    "sync",
+)
 """Names in the order of ``--help``; module ``goldenctl.cli.{name}`` holds ``command`` or a group ``app``."""
 
 
