@@ -8,13 +8,18 @@ Standard library only: the diff of two revisions pays for it on every changed fi
 from __future__ import annotations
 
 import math
-import statistics
-from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
+from goldenctl.compare.closeness import allowed_bad_steps, approximate, exceeding, median_window, within
+from goldenctl.compare.columns import Common, Differences, median, points, same_series, same_value
 from goldenctl.config import Tolerance
 from goldenctl.goldenfile import Document, Series
+
+__all__ = [
+    "RECORD_TOLERANCES", "VOLATILE_FIELDS", "MetricDiff", "ToleranceFor", "allowed_bad_steps", "approximate", "compare",
+    "compare_series", "equal", "exceeding", "field_of", "median_window", "points", "same_series", "same_value", "within",
+]  # fmt: skip
 
 ToleranceFor = Callable[[str], Tolerance]
 """Metric name → its tolerance."""
@@ -32,8 +37,6 @@ RECORD_TOLERANCES = {
 """Tolerances of an inference record's fields, whatever request they belong to; log-probabilities by absolute difference."""
 VOLATILE_FIELDS = frozenset({"latency", "ttft", "tpot", "step_count", "events", "id"})
 """Record fields that no rule compares: any value is approximately right."""
-MEDIAN_STEPS = 4
-"""Steps taken when the window of iteration-time holds none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,24 +94,6 @@ def equal(a: Document, b: Document) -> bool:
     return all(s.metric in others and same_series(s, others[s.metric]) for s in a.series)
 
 
-def same_series(a: Series, b: Series) -> bool:
-    """Whether two series hold the same steps and values in any order, NaN equal to NaN."""
-    if a.steps != b.steps:
-        ours, theirs = points(a), points(b)
-        return ours.keys() == theirs.keys() and all(same_value(v, theirs[s]) for s, v in ours.items())
-    return a.values == b.values or all(map(same_value, a.values, b.values))
-
-
-def points(series: Series) -> dict[int, float]:
-    """Step → value; of a step given twice (``"1"`` and ``"01"``) the last, as every reader of JSON has it."""
-    return dict(zip(series.steps, series.values, strict=True))
-
-
-def same_value(a: float, b: float) -> bool:
-    """Equality in which NaN equals NaN."""
-    return a == b or (math.isnan(a) and math.isnan(b))
-
-
 def compare(obtained: Document, golden: Document, tolerance_for: ToleranceFor) -> tuple[MetricDiff, ...]:
     """Compare every metric and text that either side has.
 
@@ -155,16 +140,16 @@ def _compare(obtained: Series | None, golden: Series | None, tolerance: Toleranc
     if obtained is None or golden is None:
         return _one_sided(obtained, golden)
     exact = same_series(obtained, golden)
-    pairs = _pairs(obtained, golden)
-    lonely_golden, lonely_obtained = set(golden.steps) - set(obtained.steps), set(obtained.steps) - set(golden.steps)
-    numbers = _Differences(pairs)
+    common = Common.of(obtained, golden)
+    lonely_golden, lonely_obtained = _lonely(golden, obtained), _lonely(obtained, golden)
+    numbers = Differences(common)
     return MetricDiff(
         metric=golden.metric,
         n_golden=len(golden.steps),
         n_obtained=len(obtained.steps),
-        n_common=len(pairs),
-        missing_steps=len(lonely_golden),
-        extra_steps=len(lonely_obtained),
+        n_common=len(common),
+        missing_steps=lonely_golden,
+        extra_steps=lonely_obtained,
         nonfinite_golden=golden.non_finite,
         nonfinite_obtained=obtained.non_finite,
         max_abs_diff=numbers.max_abs,
@@ -175,9 +160,9 @@ def _compare(obtained: Series | None, golden: Series | None, tolerance: Toleranc
         worst_step=numbers.worst[0] if numbers.worst else None,
         worst_golden=numbers.worst[1] if numbers.worst else None,
         worst_obtained=numbers.worst[2] if numbers.worst else None,
-        first_differing=None if exact else _first_differing(obtained, golden, pairs),
-        median_golden=_median(golden.values),
-        median_obtained=_median(obtained.values),
+        first_differing=None if exact else _first_differing(obtained, golden, common),
+        median_golden=median(golden.values),
+        median_obtained=median(obtained.values),
         exact=exact,
         approximate=exact or approximate(obtained, golden, tolerance),
         kind=golden.form,
@@ -206,8 +191,8 @@ def _one_sided(obtained: Series | None, golden: Series | None) -> MetricDiff:
         worst_golden=None,
         worst_obtained=None,
         first_differing=series.steps[0] if series.steps else None,
-        median_golden=_median(golden.values) if golden else None,
-        median_obtained=_median(obtained.values) if obtained else None,
+        median_golden=median(golden.values) if golden else None,
+        median_obtained=median(obtained.values) if obtained else None,
         exact=False,
         approximate=False,
         kind=series.form,
@@ -249,119 +234,12 @@ def _common_prefix(a: str, b: str) -> int:
     return n - 1 if a[:1] == b[:1] == '"' else n
 
 
-Pair = tuple[int, float, float]
-"""Step, golden value, obtained value."""
+def _lonely(one: Series, other: Series) -> int:
+    """Number of steps that only one of two series has."""
+    return 0 if one.steps == other.steps else len(set(one.steps) - set(other.steps))
 
 
-def _pairs(obtained: Series, golden: Series) -> list[Pair]:
-    if obtained.steps == golden.steps:
-        return list(zip(golden.steps, golden.values, obtained.values, strict=True))
-    have = points(obtained)
-    return [(s, g, have[s]) for s, g in points(golden).items() if s in have]
-
-
-def _median(values: Sequence[float]) -> float | None:
-    finite = [v for v in values if math.isfinite(v)]
-    return statistics.median(finite) if finite else None
-
-
-def _first_differing(obtained: Series, golden: Series, pairs: Iterable[Pair]) -> int | None:
-    lonely = set(golden.steps) ^ set(obtained.steps)
-    changed = (s for s, g, o in pairs if not same_value(g, o))
-    return min([*lonely, *list(changed)[:1]], default=None)
-
-
-class _Differences:
-    """Differences over the common steps that are finite on both sides."""
-
-    def __init__(self, pairs: Sequence[Pair]) -> None:
-        finite = [p for p in pairs if math.isfinite(p[1]) and math.isfinite(p[2])]
-        absolute = [abs(o - g) for _, g, o in finite]
-        signed = [(o - g) / abs(g) for _, g, o in finite if g != 0]
-        relative = [abs(r) for r in signed]
-        self.max_abs = max(absolute, default=None)
-        self.max_rel = max(relative, default=None)
-        self.mean_abs = _mean(absolute)
-        self.mean_rel = _mean(relative)
-        self.signed_mean_rel = _mean(signed)
-        self.worst = self._worst(finite) or next((p for p in pairs if not same_value(p[1], p[2])), None)
-
-    def _worst(self, finite: Sequence[Pair]) -> Pair | None:
-        changed = [p for p in finite if p[1] != p[2]]
-        by_absolute = any(g == 0 for _, g, _ in changed)
-        return max(changed, key=lambda p: abs(p[2] - p[1]) / (1 if by_absolute else abs(p[1])), default=None)
-
-
-def _mean(numbers: Sequence[float]) -> float | None:
-    """The mean; None of nothing, and of opposite infinities (differences of huge values can overflow)."""
-    try:
-        return math.fsum(x / len(numbers) for x in numbers) if numbers else None
-    except ValueError:
-        return None
-
-
-def approximate(obtained: Series, golden: Series, tolerance: Tolerance) -> bool:
-    """Whether the obtained series has every golden step and stays within the tolerance.
-
-    Lists must have the same length. With ``window="median"`` the medians over the iteration-time window are
-    compared, and golden steps without a finite value (warm-up) may be left out; otherwise each step is compared,
-    of which :func:`allowed_bad_steps` may exceed.
-    """
-    if tolerance.window == "median":
-        return _median_within(obtained, golden, tolerance)
-    if not golden.steps or not set(golden.steps) <= set(obtained.steps):
-        return False
-    if golden.form == "vector" and len(obtained.steps) != len(golden.steps):
-        return False
-    return len(exceeding(obtained, golden, tolerance)) <= allowed_bad_steps(len(golden.steps), tolerance)
-
-
-def exceeding(obtained: Series, golden: Series, tolerance: Tolerance) -> list[int]:
-    """Golden steps present on both sides whose difference the tolerance does not allow."""
-    return [s for s, g, o in _pairs(obtained, golden) if not within(o, g, tolerance)]
-
-
-def within(obtained: float, golden: float, tolerance: Tolerance) -> bool:
-    """``|obtained - golden| <= atol + rtol * |golden|``; NaN only beside NaN, an infinity only beside itself."""
-    if not (math.isfinite(obtained) and math.isfinite(golden)):
-        return same_value(obtained, golden)
-    if tolerance.direction == "lower" and obtained < golden:
-        return True
-    if tolerance.direction == "higher" and obtained > golden:
-        return True
-    return abs(obtained - golden) <= tolerance.atol + tolerance.rtol * abs(golden)
-
-
-def allowed_bad_steps(steps: int, tolerance: Tolerance) -> int:
-    """How many of ``steps`` golden steps may exceed: the setting, else ``min(max(T // 100, 1), 50)``, none of one."""
-    if tolerance.bad_steps is not None:
-        return tolerance.bad_steps
-    return 0 if steps <= 1 else min(max(steps // 100, 1), 50)
-
-
-def _median_within(obtained: Series, golden: Series, tolerance: Tolerance) -> bool:
-    steps, want, have = median_window(golden), points(golden), points(obtained)
-    if not steps or not {s for s, v in want.items() if math.isfinite(v)} <= have.keys():
-        return bool(golden.steps) and same_series(obtained, golden)
-    values = [have[s] for s in steps]
-    if not all(map(math.isfinite, values)):
-        return False
-    return within(statistics.median(values), statistics.median(want[s] for s in steps), tolerance)
-
-
-def median_window(golden: Series) -> tuple[int, ...]:
-    """The finite golden steps over which medians are taken.
-
-    Lists leave out their first item (warm-up). Step-keyed series take steps 5 to 20 when they end by step 25,
-    else 30 to 45; without a step there the first four from 30 on, else those from 5 on.
-    """
-    finite = sorted(s for s, v in points(golden).items() if math.isfinite(v))
-    if golden.form in ("vector", "scalar"):
-        return tuple(finite[1:] or finite)
-    if not finite:
-        return ()
-    first, last = (5, 20) if finite[-1] <= 25 else (30, 45)
-    inside = finite[bisect_left(finite, first) : bisect_right(finite, last)]
-    later = finite[bisect_left(finite, first) :][:MEDIAN_STEPS]
-    early = finite[bisect_left(finite, 5) : bisect_right(finite, 20)]
-    return tuple(inside or later or early or finite[-MEDIAN_STEPS:])
+def _first_differing(obtained: Series, golden: Series, common: Common) -> int | None:
+    lonely = set() if golden.steps == obtained.steps else set(golden.steps) ^ set(obtained.steps)
+    changed = common.first_changed()
+    return min([*lonely, *([changed[0]] if changed else [])], default=None)

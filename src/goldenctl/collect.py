@@ -1,0 +1,111 @@
+"""Fetch a run's candidates and give them their golden paths; open any side a user can name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from goldenctl import sides
+from goldenctl.candidates import Known, Placed, resolve
+from goldenctl.config import Settings
+from goldenctl.errors import UsageError
+from goldenctl.git import Repo
+from goldenctl.model import Artifact, Run, SourceProblem
+from goldenctl.selection import Selection
+from goldenctl.sides import Side
+from goldenctl.sources import FetchOptions, open_source, provider_of
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """A run with the candidates of its artifacts."""
+
+    run: Run
+    placed: Placed
+    problems: tuple[SourceProblem, ...] = ()
+    """What the source could not list or deliver."""
+
+
+def known_goldens(settings: Settings) -> Known:
+    """The cases and goldens of the work tree."""
+    paths = frozenset(sides.worktree(settings).entries)
+    folders = {p.parent.relative_to(settings.root_path).as_posix() for p in settings.root_path.glob("*/*/model_config.yaml")}
+    return Known(settings, paths, frozenset(folders))
+
+
+def collect(
+    ref: str,
+    settings: Settings,
+    *,
+    selection: Selection | None = None,
+    options: FetchOptions | None = None,
+    known: Known | None = None,
+) -> Collected:
+    """List a run, fetch the artifacts asked for, place their golden files.
+
+    Raises
+    ------
+    SourceError
+        The run itself cannot be had.
+    UsageError
+        The reference is of no known form.
+    """
+    selection = selection or Selection()
+    source = open_source(ref, settings, options)
+    run = source.describe()
+    wanted: list[Artifact] = [a for a in run.artifacts if not a.expired and selection.may_take(a)]
+    fetched = list(source.fetch(wanted))
+    placed = resolve(run, fetched, known or known_goldens(settings))
+    chosen = tuple(c for c in placed.candidates if selection.takes(c.key))
+    problems = (*run.problems, *(p for f in fetched for p in f.problems))
+    return Collected(run, replace(placed, candidates=chosen), problems)
+
+
+def resolver(settings: Settings) -> Callable[[str], str]:
+    """Revision → commit: plain revisions, branches, ``sync:DATE`` and ``sync:SHA``."""
+    return Repo(settings.top).commit_of
+
+
+def open_side(name: str, settings: Settings, options: FetchOptions | None = None) -> Side:
+    """The side a name stands for: ``WORKTREE``, ``INDEX``, a revision, a folder, a file or a run.
+
+    Raises
+    ------
+    UsageError
+        The name is none of these, or two of them at once.
+    SourceError
+        The run cannot be had, or a folder holds no golden.
+    """
+    if provider_of(name, settings) == "tree" or name.isdecimal():
+        side = sides.local(name, settings, resolver(settings))
+        if side is not None:
+            return side
+    if provider_of(name, settings) == "tree" and not Path(name).exists():
+        raise UsageError(
+            f"{name} is no revision, file, folder or run", hint="see `git branch -a`; runs are URLs, github:N, gitlab:N, s3://…"
+        )
+    return _run_side(name, settings, options)
+
+
+def _run_side(name: str, settings: Settings, options: FetchOptions | None) -> Side:
+    found = collect(name, settings, options=options)
+    contents = {c.path: c.content for c in found.placed.candidates}
+    problems = [f"{p.subject}: {p.message}" for p in found.problems]
+    problems += [f"{u.artifact}: {u.member} has no golden path: {u.reason}" for u in found.placed.unplaced]
+    return replace(sides.of_bytes(name, contents, settings, tuple(problems)), partial=True)
+
+
+def chooser(selection: Selection, settings: Settings, paths: Iterable[str]) -> Callable[[str], bool]:
+    """Whether a golden path is asked for.
+
+    Raises
+    ------
+    UsageError
+        A case or platform asked for matches none of ``paths``; the nearest name is given.
+    """
+    if not (selection.cases or selection.platforms):
+        return lambda _: True
+    keys = {p: k for p in paths if (k := sides.key_of(p, settings)) is not None}
+    selection.check(keys.values(), {*settings.platforms, *(k.platform for k in keys.values())})
+    return lambda path: path in keys and selection.takes(keys[path])
