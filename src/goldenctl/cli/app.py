@@ -20,6 +20,7 @@ COMMANDS: tuple[str, ...] = (
     "lint",
     "diff",
     "sync",
+    "restore",
     "catalog",
     "record",
 )

@@ -172,7 +172,7 @@ class _Audit:
             lost=self._lost(file, repair, undone) if file.kind is Class.OVERWRITTEN or undone else None,
             repaired=repaired,
             findings=tuple(findings),
-            new_errors=_new_errors(findings, known),
+            new_errors=len(new_errors(findings, known)),
         )
 
     def _repair(self, file: AuditedFile, worse: Mapping[str, tuple[int, int]]) -> tuple[str, dict[str, tuple[int, int]]]:
@@ -236,7 +236,9 @@ class _Audit:
                 yield verify.match(self.content(file.result), other, rev=name, commit=rev, tolerance_for=tolerance_for)
 
 
-def _new_errors(findings: Iterable[Finding], known: Iterable[Finding]) -> int:
+def new_errors(findings: Iterable[Finding], known: Iterable[Finding]) -> list[tuple[str, str]]:
+    """Rule and metric of errors in ``findings`` that are not, or less often, in ``known``."""
+
     def count(found: Iterable[Finding]) -> Counter[tuple[str, str]]:
         out: Counter[tuple[str, str]] = Counter()
         for finding in found:
@@ -244,4 +246,4 @@ def _new_errors(findings: Iterable[Finding], known: Iterable[Finding]) -> int:
                 out[finding.rule, finding.metric] += max(finding.count, 1)
         return out
 
-    return len(count(findings) - count(known))
+    return list(count(findings) - count(known))
