@@ -21,6 +21,8 @@ COMMANDS: tuple[str, ...] = (
     "verify",
     "refresh",
     "diff",
+    "sync",
+    "restore",
     "catalog",
     "record",
 )
