@@ -48,7 +48,7 @@ def test_sql_prints_json_and_a_table(path: Path, capsys: pytest.CaptureFixture[s
     assert main(["catalog", "sql", "SELECT 1 AS a, NULL AS b", "--format", "json"]) == 0
     assert json.loads(capsys.readouterr().out) == [{"a": 1, "b": None}]
     assert main(["catalog", "sql", "SELECT metric FROM series ORDER BY metric"]) == 0
-    assert capsys.readouterr().out.split() == ["metric", "─" * 14, "iteration-time", "lm", "loss"]
+    assert [line.strip() for line in capsys.readouterr().out.splitlines() if line.strip()][2:] == ["iteration time", "lm loss"]
 
 
 @pytest.mark.parametrize(
