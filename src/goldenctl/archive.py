@@ -2,7 +2,8 @@
 
 An archive holds ``objects/{sha256}`` with the members' bytes and ``manifests/{provider}/{id}/{digest}.json``
 that says which member came from which artifact, job and attempt. Both are content-addressed and
-written once, so that archiving a run twice, or side by side, changes nothing.
+written once, so that archiving a run twice, or side by side, changes nothing. The reference a run was
+named by is not kept, so that ``github:N`` and its URL are one run.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from datetime import datetime
 from typing import Any
 
 from goldenctl.model import Artifact, Fetched, Job, Run
-from goldenctl.sources.objects import ObjectStore
+from goldenctl.sources.archive import VERSION
+from goldenctl.sources.objects import ObjectStore, plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +25,7 @@ class Archived:
     """What archiving a run did."""
 
     manifest: str
-    """Key of the manifest."""
+    """Key of the manifest; empty when the run has no golden members, and then nothing is stored."""
     members: int
     """Golden members the manifest names."""
     stored: int
@@ -50,18 +52,16 @@ def store_run(store: ObjectStore, run: Run, fetched: Iterable[Fetched]) -> Archi
             entry = {"name": member.name, "sha256": digest, "size": len(member.content), "replicate": member.replicate}
             entries.append(entry | {"artifact": _artifact(item.artifact)})
     entries.sort(key=lambda e: (e["artifact"]["name"], e["artifact"]["id"], e["name"]))
-    text = json.dumps({"version": 1, "run": _run(run), "members": entries}, indent=1, sort_keys=True).encode()
-    key = f"manifests/{run.provider}/{_plain(run.id)}/{hashlib.sha256(text).hexdigest()}.json"
+    text = json.dumps({"version": VERSION, "run": _run(run), "members": entries}, indent=1, sort_keys=True).encode()
+    if not entries:
+        return Archived("", 0, 0, 0)
+    key = f"manifests/{run.provider}/{plain(run.id)}/{hashlib.sha256(text).hexdigest()}.json"
     store.put_once(key, text)
     return Archived(key, len(entries), stored, size)
 
 
-def _plain(name: str) -> str:
-    return "".join(c if c.isalnum() or c in "-_." else "-" for c in name).strip(".") or "run"
-
-
 def _run(run: Run) -> dict[str, Any]:
-    names = ("ref", "provider", "id", "attempt", "commit", "branch", "url", "repository")
+    names = ("provider", "id", "attempt", "commit", "branch", "url", "repository")
     out: dict[str, Any] = {n: getattr(run, n) for n in names}
     out |= {"conclusion": run.conclusion.value, "started_at": _time(run.started_at), "completed_at": _time(run.completed_at)}
     return out | {"jobs": [_job(j) for j in run.jobs]}

@@ -25,6 +25,7 @@ COMMANDS: tuple[str, ...] = (
     "restore",
     "catalog",
     "record",
+    "archive",
 )
 """Names in the order of ``--help``; module ``goldenctl.cli.{name}`` holds ``command`` or a group ``app``."""
 

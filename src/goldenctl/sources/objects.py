@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
 
-from goldenctl.errors import CorruptError, NotFoundError, SourceError, UsageError
+from goldenctl.errors import NotFoundError, SourceError, UsageError
 
 
 class ObjectStore(Protocol):
@@ -28,6 +28,11 @@ class ObjectStore(Protocol):
 
     def names(self, prefix: str) -> Iterator[str]:
         """Keys that begin with ``prefix``, in order."""
+
+
+def plain(name: str) -> str:
+    """A run's id as one part of a key."""
+    return "".join(c if c.isalnum() or c in "-_." else "-" for c in name).strip(".") or "run"
 
 
 def open_store(location: str) -> ObjectStore:
@@ -51,6 +56,8 @@ class FolderStore:
     def put_once(self, key: str, content: bytes) -> bool:
         """Store by a hard link from a finished file, which only one writer can win."""
         target = self._folder / key
+        if target.exists():
+            return False
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
             handle, name = tempfile.mkstemp(dir=target.parent, prefix=".put-")
@@ -76,7 +83,7 @@ class FolderStore:
         except FileNotFoundError as exc:
             raise NotFoundError("is not in the archive", place=str(self._folder / key)) from exc
         except OSError as exc:
-            raise CorruptError(f"cannot be read: {exc.strerror}", place=str(self._folder / key)) from exc
+            raise SourceError(f"cannot be read: {exc.strerror}", place=str(self._folder / key)) from exc
 
     def names(self, prefix: str) -> Iterator[str]:
         """Keys of the finished files."""
