@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import tempfile
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,17 @@ if TYPE_CHECKING:
 
 BATCH = 1000
 """Metrics per request, the tracking server's limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Parent:
+    """The run of a refresh, to which the runs of its files belong."""
+
+    experiment: str
+    """Id of the experiment."""
+    id: str
+    runs: str
+    """References of the CI runs."""
 
 
 def log_refresh(
@@ -76,7 +88,7 @@ def _log(
     if report is not None:
         called(lambda: client.log_artifact(parent, str(report)), name)
     for item in (f for f in result.files if f.action is Action.WRITTEN):
-        _log_file(client, ident, parent, result, item, old.get(item.path), new[item.path])
+        _log_file(client, _Parent(ident, parent, _runs(result)), item, old.get(item.path), new[item.path])
     called(lambda: client.set_terminated(parent), name)
     return parent
 
@@ -92,19 +104,19 @@ def _tags(result: RefreshResult) -> dict[str, str]:
     return tags
 
 
-def _log_file(client: MlflowClient, experiment: str, parent: str, item: FileResult, old: bytes | None, new: bytes) -> None:
+def _log_file(client: MlflowClient, parent: _Parent, item: FileResult, old: bytes | None, new: bytes) -> None:
     tags = {
-        "mlflow.parentRunId": parent,
+        "mlflow.parentRunId": parent.id,
         "goldenctl.path": item.path,
         "goldenctl.sha256": item.sha256,
         "goldenctl.job": item.job,
         "goldenctl.artifact": item.artifact,
     }
-    created = called(lambda: client.create_run(experiment, run_name=item.path, tags=tags), item.path)
+    created = called(lambda: client.create_run(parent.experiment, run_name=item.path, tags=tags), item.path)
     run_id: str = created.info.run_id
     levels = ", ".join(f"{m.level.value} to {m.rev}" for m in item.matches) or "none asked for"
     params = {
-        "run": _runs(result),
+        "run": parent.runs,
         "case": item.key.case,
         "platform": item.key.platform,
         "environment": item.key.environment,
