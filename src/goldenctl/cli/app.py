@@ -18,7 +18,11 @@ from goldenctl.errors import ExitCode, UsageError
 
 COMMANDS: tuple[str, ...] = (
     "lint",
+    "verify",
+    "refresh",
     "diff",
+    "sync",
+    "restore",
     "catalog",
     "record",
 )
