@@ -20,6 +20,7 @@ COMMANDS: tuple[str, ...] = (
     "lint",
     "verify",
     "diff",
+    "check",
 )
 """Names in the order of ``--help``; module ``goldenctl.cli.{name}`` holds ``command`` or a group ``app``."""
 
