@@ -28,6 +28,9 @@ from goldenctl.model import Action, FileResult, MatchLevel, RefreshResult, Run
 _LINE = re.compile(r"^Golden-(Run|Artifact|Match|Rev): (.+)$", re.MULTILINE)
 _WORD = re.compile(r'"(?:[^"\\]|\\.)*"|[^ "]+')
 _PLAIN = re.compile(r"[^\s\"\\\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]+")
+_LONG_ID = re.compile(r"(?<=[0-9a-f]{10})[0-9a-f]{30,54}$")
+_REPOSITORY = ("git", "refresh", "archive")
+"""Providers that are no CI: content the repository has had before."""
 _ESCAPES = {"\n": "\\n", "\t": "\\t", "\r": "\\r", '"': '\\"', "\\": "\\\\"}
 _UNESCAPES = {"n": b"\n", "t": b"\t", "r": b"\r", '"': b'"', "\\": b"\\"}
 
@@ -77,7 +80,8 @@ def message(result: RefreshResult) -> str:
     files = _written(result)
     runs = list(dict.fromkeys(_run_words(run) for run in result.runs))
     noun = "golden file" if len(files) == 1 else "golden files"
-    subject = f"Refresh {len(files)} {noun} from {', '.join(words[0] for words in runs)}"
+    verb = "Restore" if result.runs and all(run.provider in _REPOSITORY for run in result.runs) else "Refresh"
+    subject = f"{verb} {len(files)} {noun} from {', '.join(_LONG_ID.sub('', words[0]) for words in runs)}"
     platforms = Counter(f.key.platform or "no platform" for f in files)
     body = ", ".join(f"{n} {platform}" for platform, n in sorted(platforms.items()))
     trailers = [("Run", words) for words in runs]

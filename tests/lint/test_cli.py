@@ -31,11 +31,17 @@ def test_findings_are_printed_with_path_rule_and_message_and_exit_1(
     assert main(["lint"]) == 1
     out, err = capsys.readouterr()
     assert out.splitlines() == [
-        f"{A100}: GV001 1 of 3 values of 'lm loss' are not finite, scattered: step 2; "
+        f"{A100}: GV001 1 of 3 values of 'lm loss' are not finite, scattered: step 2",
         "repair: goldenctl refresh --from-job RUN --only nonfinite",
         "2 golden files, 1 findings in 1 of them: GV001 1",
     ]
     assert err == ""
+
+
+def test_metrics_of_a_file_with_the_same_finding_share_a_line(repo: ScratchRepo, capsys: pytest.CaptureFixture[str]) -> None:
+    repo.write({A100: golden_json(lm_loss={1: 1.0, 2: "nan", 3: 3.0}, num_zeros={1: 1.0, 2: "nan", 3: 3.0})})
+    assert main(["lint", A100]) == 1
+    assert "GV001 1 of 3 values of 'lm loss', 'num zeros' are not finite" in capsys.readouterr().out.splitlines()[0]
 
 
 def test_only_the_files_named_are_linted(repo: ScratchRepo, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import os
 import shutil
+import subprocess
+import sys
 from functools import partial
 from pathlib import Path
 
@@ -145,6 +148,17 @@ def test_a_recovery_does_not_follow_a_link_made_in_between(tmp_path: Path) -> No
     (top / "goldens/sub").symlink_to(outside)
     assert "goldens/sub/b.json was changed by somebody else in between and is left as it is" in recover(top)
     assert (outside / "b.json").read_bytes() == b"old b"
+
+
+def test_the_next_command_recovers_and_says_so_on_stderr(tmp_path: Path) -> None:
+    top = stopped_at(tmp_path / "top", "replaced")
+    (top / ".git").mkdir()
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2] / "src")}
+    command = [sys.executable, "-m", "goldenctl", "-C", str(top / "goldens"), "restore", "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert FINISHED in done.stderr.splitlines()
+    assert FINISHED not in done.stdout
+    assert written(top)
 
 
 def test_another_process_that_is_writing_is_waited_for_and_then_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,8 +19,13 @@ from goldenctl.errors import ExitCode, UsageError
 COMMANDS: tuple[str, ...] = (
     "lint",
     "verify",
+    "refresh",
     "diff",
     "check",
+    "sync",
+    "restore",
+    "catalog",
+    "record",
 )
 """Names in the order of ``--help``; module ``goldenctl.cli.{name}`` holds ``command`` or a group ``app``."""
 

@@ -6,7 +6,7 @@ Apart from the parser, so that a hook that passes nothing but file names need no
 from __future__ import annotations
 
 import os
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -166,8 +166,10 @@ def _print(files: Sequence[str], findings: Sequence[Finding], form: LintFormat, 
 
 
 def _print_lines(files: Sequence[str], findings: Sequence[Finding], total: int) -> None:
-    for item in findings:
-        output.result(f"{item.path}: {item.rule} {item.message}")
+    for line in _lines(findings):
+        output.result(line)
+    if any(f.message.endswith(lint.REPAIR) for f in findings):
+        output.result(lint.REPAIR.removeprefix("; "))
     known = f", {total - len(findings)} known ones left out" if total > len(findings) else ""
     if not findings:
         output.result(f"{len(files)} golden files in order{known}")
@@ -177,6 +179,21 @@ def _print_lines(files: Sequence[str], findings: Sequence[Finding], total: int) 
     output.result(
         f"{len(files)} golden files, {len(findings)} findings in {len({f.path for f in findings})} of them: {told}{known}"
     )
+
+
+def _lines(findings: Sequence[Finding]) -> list[str]:
+    """One line a finding; metrics of one file with the same finding share a line."""
+    groups: dict[tuple[object, ...], list[Finding]] = defaultdict(list)
+    for item in findings:
+        pattern = item.message.replace(repr(item.metric), "", 1) if item.metric else item.message
+        groups[item.path, item.rule, pattern].append(item)
+    lines = []
+    for group in groups.values():
+        first = group[0]
+        metrics = ", ".join(repr(f.metric) for f in group)
+        message = first.message.replace(repr(first.metric), metrics, 1) if first.metric else first.message
+        lines.append(f"{first.path}: {first.rule} {message.removesuffix(lint.REPAIR)}")
+    return lines
 
 
 def as_json(files: Sequence[str], findings: Sequence[Finding]) -> dict[str, object]:

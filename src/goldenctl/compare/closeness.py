@@ -20,7 +20,7 @@ def approximate(obtained: Series, golden: Series, tolerance: Tolerance) -> bool:
 
     Lists must have the same length. With ``window="median"`` the medians over the iteration-time window are
     compared, and golden steps without a finite value (warm-up) may be left out; otherwise each step is compared,
-    of which :func:`allowed_bad_steps` may exceed.
+    of which :func:`allowed_bad_steps` may exceed. A step that is finite on one side only is never one of these.
     """
     if tolerance.window == "median":
         return _median_within(obtained, golden, tolerance)
@@ -28,7 +28,12 @@ def approximate(obtained: Series, golden: Series, tolerance: Tolerance) -> bool:
         return False
     if golden.form == "vector" and len(obtained.steps) != len(golden.steps):
         return False
-    return len(exceeding(obtained, golden, tolerance)) <= allowed_bad_steps(len(golden.steps), tolerance)
+    bad = exceeding(obtained, golden, tolerance)
+    if not bad:
+        return True
+    have, want = points(obtained), points(golden)
+    damaged = any(math.isfinite(have[s]) != math.isfinite(want[s]) for s in bad)
+    return not damaged and len(bad) <= allowed_bad_steps(len(golden.steps), tolerance)
 
 
 def exceeding(obtained: Series, golden: Series, tolerance: Tolerance) -> list[int]:

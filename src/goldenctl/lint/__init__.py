@@ -7,12 +7,13 @@ when they are asked for, since a hook pays for every import at every commit.
 from __future__ import annotations
 
 from goldenctl.config import Settings
+from goldenctl.lint.block import REPAIR
 from goldenctl.lint.check import check
 from goldenctl.lint.rules import RULES, Rule
 from goldenctl.lint.tree import Checked, check_files, golden_files
 from goldenctl.model import Finding, Fixed
 
-__all__ = ["RULES", "Checked", "Fixed", "Rule", "check", "check_against", "check_files", "fix", "golden_files"]
+__all__ = ["REPAIR", "RULES", "Checked", "Fixed", "Rule", "check", "check_against", "check_files", "fix", "golden_files"]
 
 
 def fix(path: str, raw: bytes, settings: Settings) -> Fixed:

@@ -20,7 +20,8 @@ from goldenctl.lint.rules import finding
 from goldenctl.model import Finding
 
 _NUMBERS = frozenset({float, int})
-REPAIR = "goldenctl refresh --from-job RUN --only nonfinite"
+REPAIR = "; repair: goldenctl refresh --from-job RUN --only nonfinite"
+"""How messages of GV001 end."""
 JUMP = 1000.0
 """A value this many times both its neighbours is implausible."""
 
@@ -125,7 +126,7 @@ def _non_finite_findings(block: Block) -> Iterator[Finding]:
         shown = ", ".join(map(str, steps)) + (", …" if len(where) > 5 else "")
         message = (
             f"{len(where)} of {total} values of {block.metric!r} are not finite, "
-            f"{places.EXPLAINED[kind]}: step{'s' if len(where) > 1 else ''} {shown}; repair: {REPAIR}"
+            f"{places.EXPLAINED[kind]}: step{'s' if len(where) > 1 else ''} {shown}{REPAIR}"
         )
         yield finding("GV001", block.path, block.metric, message, count=len(where), steps=steps, kind=kind)
 

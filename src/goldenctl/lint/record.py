@@ -53,7 +53,7 @@ def _non_finite(item: Any, where: tuple[str | int, ...], strict: bool) -> Iterat
 
 def _non_finite_finding(path: str, key: str, bad: list[tuple[str | int, ...]]) -> Finding:
     first = "".join(f"[{w!r}]" for w in (key, *bad[0]))
-    message = f"{len(bad)} value{'s are' if len(bad) > 1 else ' is'} not finite in {key!r}, first {first}; repair: {REPAIR}"
+    message = f"{len(bad)} value{'s are' if len(bad) > 1 else ' is'} not finite in {key!r}, first {first}{REPAIR}"
     steps = tuple(w[-1] for w in bad if w and isinstance(w[-1], int))
     return finding("GV001", path, key, message, count=len(bad), steps=steps, kind="record")
 

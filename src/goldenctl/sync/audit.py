@@ -14,8 +14,9 @@ from goldenctl.compare import equal
 from goldenctl.config import Settings
 from goldenctl.git import Repo
 from goldenctl.goldenfile import Document, DocumentError, read
-from goldenctl.model import Finding, GoldenKey, Match, MatchLevel, Severity
+from goldenctl.model import Finding, Match, MatchLevel, Severity
 from goldenctl.sync import completeness, graph, landing
+from goldenctl.sync.goldens import is_golden, key_of
 from goldenctl.sync.history import Holdings, blobs_of, holdings
 from goldenctl.sync.mixture import is_mixture
 from goldenctl.sync.model import Audit, AuditedFile, Class, Landing, Lost, Source
@@ -69,7 +70,11 @@ class _Audit:
             blobs_of(self.repo, rev, self.settings.root)
             for rev in (self.landing.base, self.landing.downstream, self.landing.upstream, self.landing.sha)
         ]
-        places = {path: [side.get(path, "") for side in sides] for path in sorted(set().union(*sides)) if self._is_golden(path)}
+        places = {
+            path: [side.get(path, "") for side in sides]
+            for path in sorted(set().union(*sides))
+            if is_golden(self.settings, path)
+        }
         needed = [blobs for blobs in places.values() if blobs[1] != blobs[3]]
         self._contents.update(self.repo.blobs(blob for blobs in needed for blob in blobs[1:] if blob))
         for path, blobs in places.items():
@@ -82,7 +87,7 @@ class _Audit:
         if kind is None:
             return None
         both = self.landing.base != "" and base not in (downstream, upstream)
-        return AuditedFile(path, kind, self._key(path), base, downstream, upstream, result, both_changed=both)
+        return AuditedFile(path, kind, key_of(self.settings, path), base, downstream, upstream, result, both_changed=both)
 
     def _class(self, path: str, base: str, downstream: str, upstream: str, result: str) -> Class | None:
         if result == downstream:
@@ -150,46 +155,45 @@ class _Audit:
         left, right = self.document(a), self.document(b)
         return left is not None and right is not None and equal(left, right)
 
-    def _is_golden(self, path: str) -> bool:
-        return self._key(path) is not None or path.rsplit("/", 1)[-1].startswith("golden_values")
-
-    def _key(self, path: str) -> GoldenKey | None:
-        layout = self.settings.compiled_layout
-        below = path.removeprefix(self.settings.root).removeprefix("/")
-        return layout.parse(below) or layout.parse_legacy(below)
-
     def _described(self, file: AuditedFile) -> AuditedFile:
         """The same file with source, matches, lint, and what was lost or repaired."""
         if not file.changed:
             return file
         before, after = (self._non_finite(blob) for blob in (file.downstream, file.result))
         repaired = {m: n - after.get(m, 0) for m, n in before.items() if n > after.get(m, 0)} if file.result else {}
-        undone = self._undone(file, before, after)
+        worse = {m: (before.get(m, 0), n) for m, n in after.items() if n > before.get(m, 0)} if file.downstream else {}
+        repair, undone = self._repair(file, worse)
         findings = self.lint(file.path, self.content(file.result)) if file.result else []
         known = self.lint(file.path, self.content(file.downstream)) if file.downstream and findings else []
         return replace(
             file,
             source=self._source(file),
             matches=tuple(self._matches(file)),
-            lost=self._lost(file, undone) if file.kind is Class.OVERWRITTEN or undone else None,
+            lost=self._lost(file, repair, undone) if file.kind is Class.OVERWRITTEN or undone else None,
             repaired=repaired,
             findings=tuple(findings),
-            new_errors=_new_errors(findings, known),
+            new_errors=len(new_errors(findings, known)),
         )
 
-    def _undone(self, file: AuditedFile, before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, tuple[int, int]]:
-        """Metrics whose non-finite values a downstream commit had repaired, and the sync brought back."""
-        worse = {m: (before.get(m, 0), n) for m, n in after.items() if n > before.get(m, 0)}
-        older = self._downstream.before.get((file.path, file.downstream), "") if worse else ""
-        repaired = self._non_finite(older)
-        return {m: counts for m, counts in worse.items() if repaired.get(m, 0) > counts[0]}
+    def _repair(self, file: AuditedFile, worse: Mapping[str, tuple[int, int]]) -> tuple[str, dict[str, tuple[int, int]]]:
+        """The newest downstream commit that had repaired a metric of ``worse``, and those metrics."""
+        history, blob, seen = self._downstream, file.downstream, set[str]()
+        while worse and blob and blob not in seen:
+            seen.add(blob)
+            older = history.before.get((file.path, blob), "")
+            had = self._non_finite(older)
+            undone = {m: counts for m, counts in worse.items() if had.get(m, 0) > counts[0]}
+            if undone:
+                return history.first[file.path, blob], undone
+            blob = older
+        return "", {}
 
     def _non_finite(self, blob: str) -> dict[str, int]:
         document = self.document(blob)
         return {s.metric: s.non_finite for s in document.series if s.non_finite} if document else {}
 
-    def _lost(self, file: AuditedFile, undone: Mapping[str, tuple[int, int]]) -> Lost:
-        commit = self._downstream.first.get((file.path, file.downstream), self.landing.downstream)
+    def _lost(self, file: AuditedFile, repair: str, undone: Mapping[str, tuple[int, int]]) -> Lost:
+        commit = repair or self._downstream.first.get((file.path, file.downstream), self.landing.downstream)
         subject = self.repo.text("log", "-1", "--no-show-signature", "--format=%s", commit)
         restore = f"goldenctl restore {shlex.quote(file.path)} --from {self.landing.downstream}"
         return Lost(commit, subject, restore, undone)
@@ -232,7 +236,9 @@ class _Audit:
                 yield verify.match(self.content(file.result), other, rev=name, commit=rev, tolerance_for=tolerance_for)
 
 
-def _new_errors(findings: Iterable[Finding], known: Iterable[Finding]) -> int:
+def new_errors(findings: Iterable[Finding], known: Iterable[Finding]) -> list[tuple[str, str]]:
+    """Rule and metric of errors in ``findings`` that are not, or less often, in ``known``."""
+
     def count(found: Iterable[Finding]) -> Counter[tuple[str, str]]:
         out: Counter[tuple[str, str]] = Counter()
         for finding in found:
@@ -240,4 +246,4 @@ def _new_errors(findings: Iterable[Finding], known: Iterable[Finding]) -> int:
                 out[finding.rule, finding.metric] += max(finding.count, 1)
         return out
 
-    return len(count(findings) - count(known))
+    return list(count(findings) - count(known))

@@ -10,8 +10,8 @@ from goldenctl import testconfig
 from goldenctl.config import Settings
 from goldenctl.git import Repo
 from goldenctl.goldenfile import DocumentError, read
-from goldenctl.layout import Layout
 from goldenctl.model import GoldenKey
+from goldenctl.sync.goldens import key_of
 from goldenctl.sync.history import blobs_of
 from goldenctl.sync.model import AuditedFile, Class, Completeness, Landing, Left
 
@@ -20,7 +20,7 @@ def check(repo: Repo, settings: Settings, landing: Landing, files: Sequence[Audi
     """Siblings left behind, and goldens out of step with the settings of their case."""
     after = blobs_of(repo, landing.sha, settings.root)
     changed = {f.path: f.key for f in files if f.key and f.changed and f.result and f.kind is not Class.FORMAT_ONLY}
-    keys = {path: key for path in after if (key := _key(settings, path))}
+    keys = {path: key for path in after if (key := key_of(settings, path))}
     configs = _Configs(repo, blobs_of(repo, landing.downstream, settings.root), after)
     touched = {f.path: f for f in files if f.changed}
     return Completeness(
@@ -28,15 +28,6 @@ def check(repo: Repo, settings: Settings, landing: Landing, files: Sequence[Audi
         tuple(p for p in sorted(keys) if p not in touched and configs.changed(p)),
         tuple(p for p, f in sorted(touched.items()) if configs.known(p) and not configs.changed(p) and _regridded(repo, f)),
     )
-
-
-def _key(settings: Settings, path: str) -> GoldenKey | None:
-    return _layout(settings.layout).parse(path.removeprefix(settings.root).removeprefix("/"))
-
-
-@lru_cache(maxsize=4)
-def _layout(template: str) -> Layout:
-    return Layout(template)
 
 
 def _left(keys: Mapping[str, GoldenKey], changed: Mapping[str, GoldenKey]) -> Iterable[Left]:

@@ -1,0 +1,106 @@
+"""Questions to a catalog: its status, SQL that can harm nothing, a copy as Parquet files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import duckdb
+
+from goldenctl.catalog import store
+from goldenctl.catalog.frames import frame
+from goldenctl.errors import CatalogError, UsageError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+TABLES = (
+    "golden", "document", "series", "value", "text", "commit", "line", "revision", "sync", "run", "job", "artifact",
+    "observation", "refresh", "refresh_file",
+)  # fmt: skip
+"""The public tables, in the order of the documentation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What a catalog holds."""
+
+    path: str
+    size: int
+    """Bytes of the file."""
+    schema_version: int
+    rows: dict[str, int]
+    """Public table → number of rows."""
+    branches: dict[str, str]
+    """Branch → commit its history was read to; empty before the first build."""
+
+
+def status(path: Path, wait: float = store.WAIT) -> Status:
+    """Size, schema version, row counts and branches of a catalog.
+
+    Raises
+    ------
+    CatalogError
+        There is none, or it cannot be read.
+    """
+    with store.reading(path, wait) as connection:
+        rows = {t: _one(connection, f'SELECT count(*) FROM "{t}"') for t in TABLES}  # noqa: S608 - our own names
+        version = _one(connection, "SELECT \"value\"::INTEGER FROM meta WHERE key = 'schema_version'")
+        tips = connection.execute('SELECT branch, arg_max("commit", position) FROM line GROUP BY branch ORDER BY branch')
+        return Status(str(path), path.stat().st_size, version, rows, dict(tips.fetchall()))
+
+
+def _one(connection: duckdb.DuckDBPyConnection, query: str) -> int:
+    row = connection.execute(query).fetchone()
+    return int(row[0]) if row else 0
+
+
+def sql(path: Path, query: str, wait: float = store.WAIT) -> pl.DataFrame:
+    """The result of one SQL query, which can neither write nor reach a file or the network.
+
+    Raises
+    ------
+    UsageError
+        The query is wrong, or asks for what is not allowed.
+    CatalogError
+        There is no catalog, or it cannot be read.
+    """
+    with store.reading(path, wait) as connection:
+        try:
+            return frame(connection, query)
+        except (
+            duckdb.ProgrammingError,
+            duckdb.DataError,
+            duckdb.NotSupportedError,
+            duckdb.PermissionException,
+            duckdb.InvalidInputException,
+            duckdb.OutOfMemoryException,
+        ) as exc:
+            raise UsageError(f"the query failed: {exc}", hint="goldenctl catalog sql 'SHOW TABLES'") from exc
+
+
+def export(path: Path, folder: Path, wait: float = store.WAIT) -> list[Path]:
+    """Write every table as one Parquet file each; the view ``golden_value`` is a join of them.
+
+    Returns
+    -------
+    list of Path
+        The files written, ``{table}.parquet``.
+
+    Raises
+    ------
+    CatalogError
+        The catalog cannot be read or the folder not be written.
+    """
+    written = []
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with store.reading(path, wait) as connection:
+            for table in TABLES:
+                target = folder / f"{table}.parquet"
+                frame(connection, f'SELECT * FROM "{table}"').write_parquet(target)  # noqa: S608 - our own names
+                written.append(target)
+    except OSError as exc:
+        raise CatalogError(f"cannot be written: {exc.strerror or exc}", place=str(folder), hint="name another --to") from exc
+    return written

@@ -1,0 +1,217 @@
+"""Write refreshes and observed runs into the catalog: parsed first, then one short transaction.
+
+Everything is keyed by its own id, so that recording the same thing again changes nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import polars as pl
+
+from goldenctl.catalog import store
+from goldenctl.catalog.frames import frame, insert, register, write_batch
+from goldenctl.catalog.rows import Batch, batches, blob_id, utf8
+from goldenctl.model import Artifact, Candidate, FileResult, GoldenKey, Job, RefreshResult, Run
+
+_TIME = pl.Datetime("us")
+RUN = {
+    "id": pl.String, "provider": pl.String, "run_id": pl.String, "attempt": pl.Int64, "ref": pl.String,
+    "repository": pl.String, "commit": pl.String, "branch": pl.String, "conclusion": pl.String, "started_at": _TIME,
+    "completed_at": _TIME, "url": pl.String, "recorded_at": _TIME,
+}  # fmt: skip
+JOB = {
+    "run": pl.String, "id": pl.String, "attempt": pl.Int64, "name": pl.String, "model": pl.String, "test_case": pl.String,
+    "environment": pl.String, "platform": pl.String, "conclusion": pl.String, "started_at": _TIME, "completed_at": _TIME,
+    "url": pl.String, "allow_failure": pl.Boolean,
+}  # fmt: skip
+ARTIFACT = {
+    "run": pl.String, "id": pl.String, "name": pl.String, "size": pl.Int64, "sha256": pl.String, "job": pl.String,
+    "attempt": pl.Int64, "created_at": _TIME, "expired": pl.Boolean, "url": pl.String,
+}  # fmt: skip
+OBSERVATION = {
+    "golden": pl.Int64, "path": pl.String, "run": pl.String, "job": pl.String, "attempt": pl.Int64, "replicate": pl.String,
+    "artifact": pl.String, "member": pl.String, "document": pl.String, "sha256": pl.String, "observed_at": _TIME,
+}  # fmt: skip
+REFRESH = {
+    "id": pl.String, "started_at": _TIME, "command": pl.String, "dry_run": pl.Boolean, "runs": pl.List(pl.String),
+    "commit": pl.String,
+}  # fmt: skip
+_MATCH = pl.Struct({"rev": pl.String, "commit": pl.String, "level": pl.String, "detail": pl.String})
+REFRESH_FILE = {
+    "refresh": pl.String, "golden": pl.Int64, "path": pl.String, "action": pl.String, "reason": pl.String, "job": pl.String,
+    "attempt": pl.Int64, "artifact": pl.String, "sha256": pl.String, "document": pl.String, "n_findings": pl.Int64,
+    "matches": pl.List(_MATCH),
+}  # fmt: skip
+GOLDEN = {
+    "id": pl.Int64, "path": pl.String, "model": pl.String, "test_case": pl.String, "environment": pl.String,
+    "platform": pl.String, "variant": pl.String, "born_path": pl.String, "alive": pl.Boolean,
+}  # fmt: skip
+Schema = Mapping[str, Any]
+
+
+def golden_id(path: str, life: int = 0) -> int:
+    """Id of the golden born at a path; ``life`` counts those born there before it."""
+    digest = hashlib.blake2b(f"{life}\0{path}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "little", signed=True)
+
+
+def run_id(run: Run) -> str:
+    """Key of a run in the catalog: ``provider:id#attempt``."""
+    return f"{run.provider}:{run.id}#{run.attempt}"
+
+
+def record_refresh(path: Path, result: RefreshResult, documents: Mapping[str, bytes], wait: float = store.WAIT) -> None:
+    """Record a refresh with its runs, jobs, artifacts, files and the documents it wrote.
+
+    Parameters
+    ----------
+    path
+        The catalog file; made when there is none.
+    result
+        What became of each file. Recorded again under the same id, it replaces what was there.
+    documents
+        Golden path → bytes now in the file, of the written files.
+    wait
+        Seconds to wait for other processes.
+
+    Raises
+    ------
+    CatalogError
+        The catalog cannot be written; the goldens are untouched by that.
+    """
+    parsed = _parse(documents.values())
+    now = _utc(datetime.now(UTC))
+    blobs = {name: blob_id(raw) for name, raw in documents.items()}
+    with store.writing(path, wait) as connection:
+        _write_batches(connection, parsed)
+        _write_runs(connection, result.runs, now)
+        goldens = _goldens(connection, {f.path: f.key for f in result.files})
+        runs = [run_id(run) for run in result.runs]
+        head = (result.id, _utc(result.started_at), utf8(result.command), result.dry_run, runs, "")
+        _replace(connection, "refresh", ("id",), [head], REFRESH)
+        rows = [_file_row(result.id, goldens[f.path], f, blobs.get(f.path)) for f in result.files]
+        _clear(connection, "refresh_file", ("refresh",), pl.DataFrame({"refresh": [result.id]}))
+        insert(connection, "refresh_file", _frame(rows, REFRESH_FILE))
+
+
+def record_run(path: Path, run: Run, candidates: Sequence[Candidate], wait: float = store.WAIT) -> int:
+    """Record what a run produced, without touching any file.
+
+    Returns
+    -------
+    int
+        Number of observations the catalog did not have before.
+
+    Raises
+    ------
+    CatalogError
+        The catalog cannot be written.
+    """
+    parsed = _parse(c.content for c in candidates)
+    now = _utc(datetime.now(UTC))
+    with store.writing(path, wait) as connection:
+        _write_batches(connection, parsed)
+        _write_runs(connection, [run], now)
+        goldens = _goldens(connection, {c.path: c.key for c in candidates})
+        before = _count(connection)
+        rows = [_observation(goldens[c.path], c, now) for c in candidates]
+        _replace(connection, "observation", ("path", "run", "job", "attempt", "replicate", "member"), rows, OBSERVATION)
+        return _count(connection) - before
+
+
+def _count(connection: duckdb.DuckDBPyConnection) -> int:
+    row = connection.execute("SELECT count(*) FROM observation").fetchone()
+    return int(row[0]) if row else 0
+
+
+def _parse(contents: Iterable[bytes]) -> list[Batch]:
+    return list(batches({blob_id(raw): raw for raw in contents}.items()))
+
+
+def _write_batches(connection: duckdb.DuckDBPyConnection, parsed: Iterable[Batch]) -> None:
+    for batch in parsed:
+        write_batch(connection, batch)
+
+
+def _write_runs(connection: duckdb.DuckDBPyConnection, runs: Sequence[Run], now: datetime | None) -> None:
+    _replace(connection, "run", ("id",), [_run_row(run, now) for run in runs], RUN)
+    jobs = [_job_row(run_id(run), job) for run in runs for job in run.jobs]
+    _replace(connection, "job", ("run", "id", "attempt"), jobs, JOB)
+    artifacts = [_artifact_row(run_id(run), artifact) for run in runs for artifact in run.artifacts]
+    _replace(connection, "artifact", ("run", "id", "name"), artifacts, ARTIFACT)
+
+
+def _goldens(connection: duckdb.DuckDBPyConnection, keys: Mapping[str, GoldenKey]) -> dict[str, int]:
+    """Golden id of each path: the golden that lives there now, or a new one."""
+    known = dict(frame(connection, "SELECT path, id FROM golden ORDER BY alive").iter_rows())
+    new = {path: key for path, key in keys.items() if utf8(path) not in known}
+    rows = [
+        (golden_id(p), utf8(p), k.model, k.test_case, k.environment, k.platform, k.variant, utf8(p), False)
+        for p, k in new.items()
+    ]
+    _replace(connection, "golden", ("id",), rows, GOLDEN)
+    return {path: known.get(utf8(path), golden_id(path)) for path in keys}
+
+
+def _run_row(run: Run, now: datetime | None) -> tuple[object, ...]:
+    texts = (utf8(run.ref), run.repository, run.commit, utf8(run.branch), str(run.conclusion))
+    times = (_utc(run.started_at), _utc(run.completed_at))
+    return (run_id(run), run.provider, run.id, run.attempt, *texts, *times, run.url, now)
+
+
+def _job_row(run: str, job: Job) -> tuple[object, ...]:
+    case = (job.model, job.test_case, job.environment, job.platform)
+    times = (_utc(job.started_at), _utc(job.completed_at))
+    return (run, job.id, job.attempt, utf8(job.name), *case, str(job.conclusion), *times, job.url, job.allow_failure)
+
+
+def _artifact_row(run: str, artifact: Artifact) -> tuple[object, ...]:
+    job = artifact.job.id if artifact.job else ""
+    head = (run, artifact.id, utf8(artifact.name), artifact.size, artifact.sha256, job, artifact.attempt)
+    return (*head, _utc(artifact.created_at), artifact.expired, artifact.url)
+
+
+def _observation(golden: int, candidate: Candidate, now: datetime | None) -> tuple[object, ...]:
+    job, artifact, run = candidate.job, candidate.artifact, candidate.run
+    ended = (job.completed_at if job else None) or run.completed_at
+    where = (utf8(candidate.replicate), artifact.id if artifact else "", utf8(candidate.member))
+    source = (run_id(run), job.id if job else "", job.attempt if job else run.attempt)
+    return (golden, utf8(candidate.path), *source, *where, blob_id(candidate.content), candidate.sha256, _utc(ended) or now)
+
+
+def _file_row(refresh: str, golden: int, file: FileResult, document: str | None) -> tuple[object, ...]:
+    matches = [{"rev": m.rev, "commit": m.commit, "level": str(m.level), "detail": m.detail} for m in file.matches]
+    job = (utf8(file.job), file.attempt, utf8(file.artifact), file.sha256)
+    return (refresh, golden, utf8(file.path), str(file.action), utf8(file.reason), *job, document, len(file.findings), matches)
+
+
+def _utc(moment: datetime | None) -> datetime | None:
+    """The moment in UTC without its zone, as DuckDB's TIMESTAMP has it."""
+    return moment.astimezone(UTC).replace(tzinfo=None) if moment else None
+
+
+def _frame(rows: Sequence[tuple[object, ...]], schema: Schema) -> pl.DataFrame:
+    return pl.DataFrame(rows, schema=dict(schema), orient="row")
+
+
+def _clear(connection: duckdb.DuckDBPyConnection, table: str, keys: Sequence[str], data: pl.DataFrame) -> None:
+    register(connection, "departing", data.select(keys))
+    same = " AND ".join(f'd."{k}" = t."{k}"' for k in keys)
+    connection.execute(f'DELETE FROM "{table}" AS t USING departing AS d WHERE {same}')  # noqa: S608 - our own names
+    connection.unregister("departing")
+
+
+def _replace(
+    connection: duckdb.DuckDBPyConnection, table: str, keys: Sequence[str], rows: Sequence[tuple[object, ...]], schema: Schema
+) -> None:
+    """Insert rows, taking the place of those with the same key; of two equal keys the last counts."""
+    data = _frame(rows, schema).unique(subset=list(keys), keep="last", maintain_order=True)
+    if len(data):
+        _clear(connection, table, keys, data)
+        insert(connection, table, data)

@@ -1,0 +1,195 @@
+"""Golden documents as columns: parsed outside any transaction, each distinct series content once.
+
+Light on purpose (standard library only), so that parsing can run in a process of its own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from array import array
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from goldenctl import goldenfile
+from goldenctl.goldenfile import Document, DocumentError, Series, Shape
+
+DOCUMENT = (
+    "id", "content", "size", "shape", "n_series", "n_values", "n_nonfinite", "n_problems", "bare_constants", "twice", "error",
+)  # fmt: skip
+SERIES = (
+    "document", "metric", "position", "start_step", "end_step", "step_interval", "precision", "form", "n_values", "n_nan",
+    "n_inf", "first_step", "last_step", "content",
+)  # fmt: skip
+TEXT = ("document", "name", "text")
+BATCH_BYTES = 32 << 20
+"""Raw bytes of documents in one batch, which is one transaction: the most a kill can cost."""
+
+
+class Columns:
+    """Rows kept column by column, the way Arrow wants them."""
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self.names = names
+        self.lists: tuple[list[object], ...] = tuple([] for _ in names)
+
+    def add(self, *row: object) -> None:
+        """Append one row, in the order of ``names``."""
+        for column, item in zip(self.lists, row, strict=True):
+            column.append(item)
+
+    def __len__(self) -> int:
+        return len(self.lists[0])
+
+
+@dataclass
+class Values:
+    """The series contents first met in this batch, one after the other."""
+
+    contents: array[int] = field(default_factory=lambda: array("q"))
+    """Content ids, int64."""
+    lengths: array[int] = field(default_factory=lambda: array("q"))
+    """Number of values of each content."""
+    steps: array[int] = field(default_factory=lambda: array("q"))
+    """Step of each value, int64."""
+    values: array[float] = field(default_factory=lambda: array("d"))
+    """Values, float64, NaN and infinities as they are."""
+
+    def extend(self, other: Values) -> None:
+        """Append the contents of another."""
+        self.contents += other.contents
+        self.lengths += other.lengths
+        self.steps += other.steps
+        self.values += other.values
+
+
+@dataclass
+class Batch:
+    """Documents with their series, texts and values, ready to be written."""
+
+    documents: Columns = field(default_factory=lambda: Columns(DOCUMENT))
+    series: Columns = field(default_factory=lambda: Columns(SERIES))
+    texts: Columns = field(default_factory=lambda: Columns(TEXT))
+    metrics: dict[str, Values] = field(default_factory=dict)
+    """Metric → values; alike values side by side take a fifth less room."""
+    raw_bytes: int = 0
+    """Size of the documents as files."""
+
+    def all_values(self) -> Values:
+        """Every new content, metric by metric."""
+        out = Values()
+        for metric in sorted(self.metrics):
+            out.extend(self.metrics[metric])
+        return out
+
+
+def blob_id(raw: bytes) -> str:
+    """The git blob id (SHA-1) of a file's bytes."""
+    return hashlib.sha1(b"blob %d\0" % len(raw) + raw, usedforsecurity=False).hexdigest()
+
+
+def batches(documents: Iterable[tuple[str, bytes]], limit: int = BATCH_BYTES) -> Iterator[Batch]:
+    """Parse documents into batches of about ``limit`` raw bytes.
+
+    Parameters
+    ----------
+    documents
+        Git blob id and bytes, each id once.
+    """
+    reader = _Reader()
+    for blob, raw in documents:
+        reader.add(blob, raw)
+        if reader.batch.raw_bytes >= limit:
+            yield reader.take()
+    if len(reader.batch.documents):
+        yield reader.take()
+
+
+class _Reader:
+    """Adds documents to a batch and remembers the series contents it has given out."""
+
+    def __init__(self) -> None:
+        self.batch = Batch()
+        self.counts: dict[int, tuple[int, int]] = {}
+
+    def take(self) -> Batch:
+        full, self.batch = self.batch, Batch()
+        return full
+
+    def add(self, blob: str, raw: bytes) -> None:
+        self.batch.raw_bytes += len(raw)
+        try:
+            document = goldenfile.read(raw)
+            _check_range(document)
+        except (DocumentError, OverflowError) as exc:
+            error = utf8(str(exc)) if isinstance(exc, DocumentError) else "a step or grid number does not fit 64 bits"
+            content = _digest(raw)
+            self.batch.documents.add(blob, content, len(raw), str(Shape.UNKNOWN), 0, 0, 0, 0, False, False, error)
+            return
+        self._add(blob, raw, document)
+
+    def _add(self, blob: str, raw: bytes, document: Document) -> None:
+        parts, n_values, n_nonfinite = [], 0, 0
+        for position, series in enumerate(document.series):
+            content, (n_nan, n_inf) = self._content(series)
+            n_values += len(series.values)
+            n_nonfinite += n_nan + n_inf
+            name = utf8(series.metric)
+            parts.append(f"{name}\0{content}")
+            first, last = (series.steps[0], series.steps[-1]) if series.steps else (None, None)
+            grid = (series.start_step, series.end_step, series.step_interval)
+            marker = None if series.precision is None else utf8(series.precision)
+            self.batch.series.add(
+                blob, name, position, *grid, marker, series.form, len(series.values), n_nan, n_inf, first, last, content
+            )
+        for name, text in document.texts.items():
+            self.batch.texts.add(blob, utf8(name), utf8(text))
+            parts.append(f"{utf8(name)}\1{utf8(text)}")
+        decoded = document.decoded
+        self.batch.documents.add(
+            blob, _digest("\n".join(sorted(parts)).encode()), len(raw), str(document.shape), len(document.series),
+            n_values, n_nonfinite, len(document.problems), decoded.bare_constants, decoded.twice, None,
+        )  # fmt: skip
+
+    def _content(self, series: Series) -> tuple[int, tuple[int, int]]:
+        """Content id, and the numbers of NaN and infinite values; a new content is added to the batch."""
+        steps, key = _packed(series.steps)
+        values = array("d", series.values)
+        content = _digest(values.tobytes(), key)
+        counts = self.counts.get(content)
+        if counts is None:
+            counts = self.counts[content] = _non_finite(series.values)
+            self.batch.metrics.setdefault(series.metric, Values()).extend(
+                Values(array("q", (content,)), array("q", (len(values),)), steps, values)
+            )
+        return content, counts
+
+
+def _check_range(document: Document) -> None:
+    for s in document.series:
+        array("q", (s.start_step or 0, s.end_step or 0, s.step_interval or 0))
+        _packed(s.steps)
+
+
+@lru_cache(maxsize=64)
+def _packed(steps: tuple[int, ...]) -> tuple[array[int], bytes]:
+    """Steps as int64 with their digest; the metrics of a file, and of its neighbours, share them."""
+    packed = array("q", steps)
+    return packed, hashlib.blake2b(packed.tobytes(), digest_size=16).digest()
+
+
+def _digest(content: bytes, key: bytes = b"") -> int:
+    """64-bit id of a content; among a million contents two agree by chance once in thirty million catalogs."""
+    return int.from_bytes(hashlib.blake2b(content, digest_size=8, key=key).digest(), "little", signed=True)
+
+
+def _non_finite(values: tuple[float, ...]) -> tuple[int, int]:
+    if math.isfinite(sum(values)):
+        return 0, 0
+    return sum(map(math.isnan, values)), sum(map(math.isinf, values))
+
+
+def utf8(text: str) -> str:
+    """``text`` with lone surrogates replaced, which no database stores."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()

@@ -1,0 +1,117 @@
+"""``goldenctl catalog``: fill, ask and copy the catalog."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from goldenctl.cli import output
+from goldenctl.errors import ExitCode
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from goldenctl.catalog.query import Status
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="The catalog of goldens: status, SQL, export.")
+
+
+class SqlFormat(StrEnum):
+    """How the rows of a query are printed."""
+
+    TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+
+
+CatalogOption = Annotated[
+    Path | None, typer.Option("--catalog", help="Catalog file instead of the one in the settings.", show_default=False)
+]
+WaitOption = Annotated[float, typer.Option("--wait", help="Seconds to wait for another process.", min=0.0)]
+
+
+def _path(catalog: Path | None) -> Path:
+    from goldenctl import config
+
+    return catalog.absolute() if catalog else config.load(Path.cwd()).catalog_path
+
+
+@app.command()
+def status(
+    catalog: CatalogOption = None,
+    wait: WaitOption = 30.0,
+    format_: Annotated[output.Format, typer.Option("--format")] = output.Format.TABLE,
+) -> int:
+    """Say what the catalog holds.
+
+    Example: goldenctl catalog status
+    """
+    from goldenctl.catalog.query import status
+
+    found = status(_path(catalog), wait)
+    if format_ is output.Format.JSON:
+        output.json(_status_json(found))
+        return ExitCode.OK
+    rows = [(table, f"{count:,}") for table, count in found.rows.items()]
+    if format_ is output.Format.MARKDOWN:
+        output.result(output.markdown(("table", "rows"), rows, right=(1,)))
+    else:
+        output.result(f"{found.path}: {found.size:,} bytes, schema version {found.schema_version}")
+        output.table(("table", "rows"), rows, right=(1,))
+        for branch, tip in found.branches.items():
+            output.result(f"{branch} is read to {tip[:12]}")
+    return ExitCode.OK
+
+
+def _status_json(found: Status) -> dict[str, Any]:
+    names = ("path", "size", "schema_version", "rows", "branches")
+    return {name: getattr(found, name) for name in names}
+
+
+@app.command()
+def sql(
+    query: Annotated[str, typer.Argument(help="One SQL query; it can only read.")],
+    catalog: CatalogOption = None,
+    wait: WaitOption = 30.0,
+    format_: Annotated[SqlFormat, typer.Option("--format")] = SqlFormat.TABLE,
+) -> int:
+    """Ask the catalog in DuckDB's SQL, read only, without access to files and network.
+
+    Example: goldenctl catalog sql "SELECT path, n_nan FROM series JOIN revision USING (document) WHERE n_nan > 0 LIMIT 5"
+    """
+    from goldenctl.catalog.query import sql
+
+    rows = sql(_path(catalog), query, wait)
+    if format_ is SqlFormat.JSON:
+        output.json(rows.to_dicts())
+    elif format_ is SqlFormat.CSV:
+        output.result(rows.write_csv() if rows.width else "")
+    elif rows.width:
+        _table(rows)
+    return ExitCode.OK
+
+
+def _table(rows: pl.DataFrame) -> None:
+    right = [i for i, kind in enumerate(rows.dtypes) if kind.is_numeric()]
+    cells = [["" if cell is None else str(cell) for cell in row] for row in rows.iter_rows()]
+    output.table(rows.columns, cells, right=right)
+
+
+@app.command()
+def export(
+    to: Annotated[Path, typer.Option("--to", help="Folder for one Parquet file a table.")],
+    catalog: CatalogOption = None,
+    wait: WaitOption = 30.0,
+) -> int:
+    """Copy every table into Parquet files.
+
+    Example: goldenctl catalog export --to parquet/
+    """
+    from goldenctl.catalog.query import export
+
+    for path in export(_path(catalog), to, wait):
+        output.result(str(path))
+    return ExitCode.OK

@@ -1,0 +1,52 @@
+"""``goldenctl record``: keep what a run produced, without touching a golden."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from goldenctl.cli import output
+from goldenctl.errors import ExitCode
+
+
+def command(
+    from_job: Annotated[list[str], typer.Option("--from-job", help="Run reference; may be given several times.")],
+    format_: Annotated[output.Format, typer.Option("--format")] = output.Format.TABLE,
+) -> int:
+    """Store a run's observed values in the catalog without touching files.
+
+    Example: goldenctl record --from-job github:34695381473
+    """
+    from goldenctl import config
+    from goldenctl.catalog import record_run
+    from goldenctl.collect import collect
+
+    settings = config.load(Path.cwd())
+    complete, rows = True, []
+    for ref in from_job:
+        found = collect(ref, settings)
+        placed = found.placed
+        replicates = [c for group in placed.replicates.values() for c in group]
+        new = record_run(settings.catalog_path, found.run, [*placed.candidates, *replicates])
+        for problem in found.problems:
+            output.note(f"{problem.subject}: {problem.message}")
+        for member in placed.unplaced:
+            output.note(f"{member.member}: {member.reason}")
+        complete = complete and not found.problems
+        rows.append((found.run.ref, len(placed.candidates), new, len(placed.unplaced)))
+    _print(rows, format_)
+    return ExitCode.OK if complete else ExitCode.SOURCE
+
+
+def _print(rows: list[tuple[str, int, int, int]], format_: output.Format) -> None:
+    names = ("run", "candidates", "new_observations", "unplaced")
+    if format_ is output.Format.JSON:
+        output.json({"runs": [dict(zip(names, row, strict=True)) for row in rows]})
+        return
+    cells = [[str(cell) for cell in row] for row in rows]
+    if format_ is output.Format.MARKDOWN:
+        output.result(output.markdown(names, cells, right=(1, 2, 3)))
+    else:
+        output.table(names, cells, right=(1, 2, 3))

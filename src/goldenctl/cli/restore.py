@@ -1,0 +1,161 @@
+"""``goldenctl restore``: bring earlier content of goldens back."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from goldenctl.cli import output
+from goldenctl.cli.output import Format
+from goldenctl.config import Settings
+from goldenctl.errors import CatalogError, ExitCode, UsageError
+
+if TYPE_CHECKING:
+    from goldenctl.git import Repo
+    from goldenctl.model import RefreshResult
+    from goldenctl.sync.restore import Origin, Restoration
+
+COLUMNS = ("golden", "action", "reason")
+
+
+def command(
+    paths: Annotated[
+        list[str] | None, typer.Argument(metavar="PATH…", help="Golden files or folders; may be left out with --reverted.")
+    ] = None,
+    source: Annotated[
+        str, typer.Option("--from", metavar="SOURCE", help="A revision, sync:DATE, sync:SHA, refresh:ID or archive:DIGEST.")
+    ] = "",
+    reverted: Annotated[
+        str, typer.Option(metavar="REV", help="A reverted commit, or its revert: take the goldens from before it.")
+    ] = "",
+    allow: Annotated[
+        list[str] | None, typer.Option(metavar="RULE:METRIC", help="Admit content with this finding; may be repeated.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Write over uncommitted and later changes.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be written.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    commit: Annotated[bool, typer.Option("--commit", help="Commit what was written, with its origin in trailers.")] = False,
+    form: Annotated[Format, typer.Option("--format", help="How to print.")] = Format.TABLE,
+) -> int:
+    """Bring the earlier content of goldens back, all files or none, through the same checks as a refresh.
+
+    Content with an error that today's file does not have is refused.
+
+    Example: goldenctl restore goldens/gpt/gpt3_mcore_te_tp2_pp2/golden_values_dev_dgx_h100.json --from HEAD~1 --yes
+    """
+    from goldenctl import config
+    from goldenctl.git import Repo
+
+    if bool(source) == bool(reverted):
+        raise UsageError("name one origin", hint="goldenctl restore PATH… --from REV, or --reverted REV")
+    settings = config.load(Path.cwd())
+    repo = Repo(settings.top)
+    found = _restoration(repo, settings, paths or [], source, reverted, tuple(allow or ()), force=force)
+    written = found.changes and _agreed(found, dry_run=dry_run, yes=yes, form=form)
+    if written:
+        _write(repo, settings, found, commit=commit)
+    _print(found, form, written=bool(written))
+    refused = any(f.action in ("refused", "missing") for f in found.result.files)
+    return int(ExitCode.FINDINGS if refused else ExitCode.OK)
+
+
+def _restoration(
+    repo: Repo, settings: Settings, wanted: list[str], source: str, reverted: str, allow: tuple[str, ...], *, force: bool
+) -> Restoration:
+    from goldenctl.lint import check
+    from goldenctl.sync import restore
+
+    if not wanted and not reverted:
+        raise UsageError("name the goldens to restore", hint=f"goldenctl restore PATH… --from {source}")
+    origin = _origin(repo, settings, source, reverted, wanted)
+    paths = restore.paths_of(settings, origin.blobs, wanted, Path.cwd()) if wanted else sorted(origin.blobs)
+    restorer = restore.Restorer(repo, settings, origin, lambda path, raw: check(path, raw, settings), force, allow)
+    return restorer.restoration(paths, command=" ".join(["goldenctl", *sys.argv[1:]]))
+
+
+def _origin(repo: Repo, settings: Settings, source: str, reverted: str, wanted: list[str]) -> Origin:
+    from goldenctl.sync import restore
+
+    if reverted:
+        return restore.before_reverted(repo, settings, reverted)
+    kind, _, name = source.partition(":")
+    if kind == "refresh":
+        return restore.of_refresh(name, partial(_written_by, settings))
+    if kind == "archive":
+        return restore.of_digest(repo, settings, name, restore.paths_of(settings, (), wanted, Path.cwd()))
+    return restore.at_revision(repo, settings, source)
+
+
+def _written_by(settings: Settings, refresh: str) -> dict[str, str]:
+    """Golden path → blob id of the files a refresh wrote, from the catalog."""
+    from goldenctl.catalog import sql
+
+    name = refresh.replace("'", "''")
+    query = f"SELECT path, document FROM refresh_file WHERE refresh = '{name}' AND action = 'written' AND document IS NOT NULL"  # noqa: S608
+    return dict(sql(settings.catalog_path, query).rows())
+
+
+def _agreed(found: Restoration, *, dry_run: bool, yes: bool, form: Format) -> bool:
+    """Whether to write: asked on a terminal, said by an option elsewhere."""
+    if dry_run or yes:
+        return not dry_run
+    if form is not Format.TABLE or not (output.terminal() and sys.stdin.isatty()):
+        raise UsageError("nobody here to ask", hint="add --yes to write, or --dry-run to see what would be written")
+    output.table(COLUMNS, [[f.path, f.action.value, f.reason] for f in found.result.files])
+    return typer.confirm(f"Write {len(found.changes)} files?")
+
+
+def _write(repo: Repo, settings: Settings, found: Restoration, *, commit: bool) -> None:
+    from goldenctl import trailers
+    from goldenctl.catalog import record_refresh
+    from goldenctl.writeback import apply
+
+    apply(repo.top, settings.root, found.changes)
+    if commit:
+        output.note(f"committed as {trailers.commit(repo, found.result)[:10]}")
+    documents = {c.path: c.new for c in found.changes if c.new is not None}
+    try:
+        record_refresh(settings.catalog_path, found.result, documents)
+    except CatalogError as exc:
+        raise CatalogError(f"the files are written, but not recorded: {exc.fact}", place=exc.place, hint=exc.hint) from exc
+
+
+def _print(found: Restoration, form: Format, *, written: bool) -> None:
+    rows = [[f.path, _action(f.action.value, written), f.reason] for f in found.result.files]
+    if form is Format.JSON:
+        output.json(as_json(found.result, written=written))
+    elif form is Format.MARKDOWN:
+        output.result(output.markdown(COLUMNS, rows))
+    else:
+        output.table(COLUMNS, rows)
+
+
+def _action(action: str, written: bool) -> str:
+    return "would-write" if action == "written" and not written else action
+
+
+def as_json(result: RefreshResult, *, written: bool) -> dict[str, Any]:
+    """The result with the keys of a refresh."""
+    run = result.runs[0]
+    files = [
+        {
+            "path": f.path,
+            "case": f.key.case,
+            "environment": f.key.environment,
+            "platform": f.key.platform,
+            "variant": f.key.variant,
+            "action": _action(f.action.value, written),
+            "reason": f.reason,
+            "sha256": f.sha256,
+            "findings": [{"rule": x.rule, "metric": x.metric, "count": x.count, "message": x.message} for x in f.findings],
+        }
+        for f in result.files
+    ]
+    actions = ("written", "unchanged", "refused", "missing", "would-write")
+    summary = {name: sum(1 for f in files if f["action"] == name) for name in actions}
+    origin = {"ref": run.ref, "provider": run.provider, "id": run.id, "commit": run.commit}
+    return {"refresh": result.id, "run": origin, "files": files, "summary": summary}
