@@ -21,6 +21,7 @@ COMMANDS: tuple[str, ...] = (
     "verify",
     "refresh",
     "diff",
+    "check",
     "sync",
     "restore",
     "catalog",
