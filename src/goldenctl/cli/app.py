@@ -21,6 +21,9 @@ COMMANDS: tuple[str, ...] = (
     "diff",
     "sync",
     "restore",
+    "install",
+    "merge-driver",
+    "textconv",
     "catalog",
     "record",
 )

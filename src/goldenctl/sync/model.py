@@ -111,6 +111,13 @@ class AuditedFile:
         bad = self.kind in (Class.OVERWRITTEN, Class.MIXED) or unexplained or dropped
         return not (bad or self.new_errors or (self.lost and self.lost.undone))
 
+    @property
+    def weight(self) -> int:
+        """Place among the files to be looked at: what was lost first, lint last."""
+        order = (Class.OVERWRITTEN, Class.MIXED, Class.KEPT, Class.OWN)
+        undone = self.lost is not None and bool(self.lost.undone)
+        return 0 if undone else 1 + (order.index(self.kind) if self.kind in order else len(order))
+
 
 @dataclass(frozen=True, slots=True)
 class Graph:
@@ -169,6 +176,11 @@ class Audit:
     def of(self, kind: Class) -> tuple[AuditedFile, ...]:
         """Files of one class."""
         return tuple(f for f in self.files if f.kind is kind)
+
+    @property
+    def worrying(self) -> tuple[AuditedFile, ...]:
+        """Files to be looked at, the worst first."""
+        return tuple(sorted((f for f in self.files if not f.in_order), key=lambda f: f.weight))
 
     @property
     def in_order(self) -> bool:
