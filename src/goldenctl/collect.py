@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import difflib
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 
-from goldenctl import sides
+from goldenctl import sides, syncs
 from goldenctl.candidates import Known, Placed, resolve
 from goldenctl.config import Settings
 from goldenctl.errors import UsageError
@@ -64,7 +67,18 @@ def collect(
 
 def resolver(settings: Settings) -> Callable[[str], str]:
     """Revision → commit: plain revisions, branches, ``sync:DATE`` and ``sync:SHA``."""
-    return Repo(settings.top).commit_of
+    return partial(syncs.resolve, Repo(settings.top), settings)
+
+
+def revision_side(rev: str, settings: Settings) -> Side:
+    """The goldens of a revision, a branch, ``sync:DATE`` or ``sync:SHA``.
+
+    Raises
+    ------
+    UsageError
+        There is no such revision.
+    """
+    return sides.revision(rev, resolver(settings)(rev), Repo(settings.top), settings)
 
 
 def open_side(name: str, settings: Settings, options: FetchOptions | None = None) -> Side:
@@ -109,3 +123,37 @@ def chooser(selection: Selection, settings: Settings, paths: Iterable[str]) -> C
     keys = {p: k for p in paths if (k := sides.key_of(p, settings)) is not None}
     selection.check(keys.values(), {*settings.platforms, *(k.platform for k in keys.values())})
     return lambda path: path in keys and selection.takes(keys[path])
+
+
+def named(words: Sequence[str], settings: Settings, paths: Collection[str]) -> Callable[[str], bool]:
+    """Whether a golden path is meant by one of some words; every path is when there are none.
+
+    Parameters
+    ----------
+    words
+        Files or folders (relative to the current folder), or globs of cases or golden paths.
+
+    Raises
+    ------
+    UsageError
+        A word means none of ``paths``; the nearest case is given.
+    """
+    found: set[str] = set()
+    for word in words:
+        meant = {p for p in paths if _means(word, p, settings)}
+        if not meant:
+            cases = {k.case for p in paths if (k := sides.key_of(p, settings)) is not None}
+            near = difflib.get_close_matches(word, cases, n=1, cutoff=0.3)
+            raise UsageError(
+                f"{word} means no golden file here", hint=f"did you mean {near[0]}?" if near else "goldenctl coverage"
+            )
+        found |= meant
+    return found.__contains__ if words else lambda _: True
+
+
+def _means(word: str, path: str, settings: Settings) -> bool:
+    key = sides.key_of(path, settings)
+    if fnmatchcase(path, word) or (key is not None and Selection((word,)).takes(key)):
+        return True
+    place = Path(word).absolute()
+    return place == settings.top or (settings.top / path).is_relative_to(place)

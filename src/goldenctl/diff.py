@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -105,13 +107,26 @@ def diff(old: Side, new: Side, settings: Settings, *, takes: Callable[[str], boo
     changed = [p for p in paths if old.entries.get(p) != new.entries.get(p)]
     golden, obtained = _Reader(old, changed), _Reader(new, changed)
     moved, differing = _moved(old, new, changed), set(changed)
-    files = [
-        _file(p, golden.take(p), obtained.take(p), settings, moved.get(p, ""))
-        if p in differing
-        else FileDiff(p, Status.IDENTICAL)
-        for p in paths
-    ]
-    return DiffResult(old, new, tuple(files))
+
+    def one(path: str) -> FileDiff:
+        if path not in differing:
+            return FileDiff(path, Status.IDENTICAL)
+        return _file(path, golden.take(path), obtained.take(path), settings, moved.get(path, ""))
+
+    with _no_collections():
+        return DiffResult(old, new, tuple(map(one, paths)))
+
+
+@contextmanager
+def _no_collections() -> Iterator[None]:
+    """Keep the garbage collector from walking documents, which hold no cycles; it takes a tenth of a diff's time."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def _paired(old: Side, new: Side) -> tuple[Side, Side]:

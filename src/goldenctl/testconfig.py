@@ -77,16 +77,24 @@ def note_beside(path: Path) -> str:
     return load(path.parent).note
 
 
-@lru_cache(maxsize=4096)
 def load(folder: Path) -> Loaded:
-    """Read a folder's ``model_config.yaml`` once. Never raises for what the file holds."""
+    """A folder's ``model_config.yaml``, read once for as long as it does not change. Never raises for what it holds."""
+    path = folder / NAME
     try:
-        raw = (folder / NAME).read_bytes()
+        state = path.stat()
     except (FileNotFoundError, NotADirectoryError):
         return Loaded(None)
     except OSError as exc:
-        return Loaded(None, f"{folder / NAME}: {exc.strerror}")
-    return parse(raw, str(folder / NAME))
+        return Loaded(None, f"{path}: {exc.strerror}")
+    return _read(path, state.st_mtime_ns, state.st_size)
+
+
+@lru_cache(maxsize=4096)
+def _read(path: Path, _changed: int, _size: int) -> Loaded:
+    try:
+        return parse(path.read_bytes(), str(path))
+    except OSError as exc:
+        return Loaded(None, f"{path}: {exc.strerror}")
 
 
 def parse(raw: bytes, name: str = NAME) -> Loaded:

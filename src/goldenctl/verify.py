@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
+from goldenctl import testconfig
 from goldenctl.compare import VOLATILE_FIELDS, MetricDiff, compare, equal, field_of
-from goldenctl.config import Tolerance
+from goldenctl.config import Settings, Tolerance
 from goldenctl.goldenfile import Document, DocumentError, read
 from goldenctl.model import Match, MatchLevel
+from goldenctl.sides import Side
 
 
 def match(
@@ -120,3 +124,90 @@ def _size(diff: MetricDiff) -> str:
     if diff.max_rel_diff:
         return f"differs by up to {diff.max_rel_diff:.3g} relative {where}"
     return f"differs by up to {diff.max_abs_diff or 0.0:.3g} absolute {where}"
+
+
+@dataclass(frozen=True, slots=True)
+class VerifiedFile:
+    """One golden with its matches."""
+
+    path: str
+    matches: tuple[Match, ...]
+    """One a revision, in the order asked."""
+    origin: str | None = None
+    """The run a recorded artifact with the same bytes came from; empty when there is none, None when not asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """The goldens of one side matched with other revisions."""
+
+    files: tuple[VerifiedFile, ...]
+    others: tuple[Side, ...] = ()
+    gone: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Revision → goldens it has below the folders asked about and this side lacks."""
+
+    @property
+    def summary(self) -> Mapping[str, int]:
+        """Level → number of matches, over all files and revisions."""
+        return Counter(m.level.value for f in self.files for m in f.matches)
+
+    def below(self, required: MatchLevel | None) -> tuple[VerifiedFile, ...]:
+        """Files with a match that is worse than required; none when nothing is required."""
+        if required is None:
+            return ()
+        return tuple(f for f in self.files if not all(m.level.meets(required) for m in f.matches))
+
+    @property
+    def without_origin(self) -> tuple[VerifiedFile, ...]:
+        """Files whose bytes no recorded artifact has."""
+        return tuple(f for f in self.files if f.origin == "")
+
+
+def verify(
+    side: Side,
+    others: Sequence[Side],
+    settings: Settings,
+    *,
+    takes: Callable[[str], bool] = lambda _: True,
+    origin_of: Callable[[str, bytes], str] | None = None,
+) -> Verified:
+    """Match each golden of a side with the same golden on other sides.
+
+    Parameters
+    ----------
+    side
+        The goldens asked about.
+    others
+        The revisions to match with.
+    takes
+        Whether a golden path is asked for.
+    origin_of
+        Path and bytes → the run of a recorded artifact with these bytes, empty when there is none.
+    """
+    paths = [p for p in sorted(side.entries) if takes(p)]
+    wanted = [p for p in paths if origin_of or any(o.entries.get(p) not in (None, side.entries[p]) for o in others)]
+    ours = dict(side.contents(side.entries[p] for p in wanted))
+    theirs = {o.name: dict(o.contents(o.entries[p] for p in wanted if p in o.entries)) for o in others}
+    files = []
+    for path in paths:
+        content = ours.get(side.entries[path], b"")
+        matches = tuple(_match_side(path, side, content, other, theirs[other.name], settings) for other in others)
+        files.append(VerifiedFile(path, matches, origin_of(path, content) if origin_of else None))
+    gone = {o.name: tuple(p for p in sorted(o.entries) if p not in side.entries and takes(p)) for o in others}
+    return Verified(tuple(files), tuple(others), gone)
+
+
+def _match_side(path: str, side: Side, content: bytes, other: Side, contents: Mapping[str, bytes], settings: Settings) -> Match:
+    blob = other.entries.get(path)
+    if blob == side.entries[path]:
+        return Match(other.name, MatchLevel.IDENTICAL, other.commit)
+    config = testconfig.beside(settings.top / path)
+    relative = path.removeprefix(f"{settings.root}/")
+    return match(
+        content,
+        None if blob is None else contents[blob],
+        rev=other.name,
+        commit=other.commit,
+        tolerance_for=lambda metric: settings.tolerance_for(metric, relative),
+        required=(config.required or None) if config else None,
+    )

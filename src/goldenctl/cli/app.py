@@ -18,6 +18,8 @@ from goldenctl.errors import ExitCode, UsageError
 
 COMMANDS: tuple[str, ...] = (
     "lint",
+    "verify",
+    "refresh",
     "diff",
     "sync",
     "restore",

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from goldenctl.compare.closeness import allowed_bad_steps, approximate, exceeding, median_window, within
-from goldenctl.compare.columns import Common, Differences, median, points, same_series, same_value
+from goldenctl.compare.columns import Common, Differences, lonely, median, points, same_series, same_value
 from goldenctl.config import Tolerance
 from goldenctl.goldenfile import Document, Series
 
@@ -141,8 +141,8 @@ def _compare(obtained: Series | None, golden: Series | None, tolerance: Toleranc
         return _one_sided(obtained, golden)
     exact = same_series(obtained, golden)
     common = Common.of(obtained, golden)
-    lonely_golden, lonely_obtained = _lonely(golden, obtained), _lonely(obtained, golden)
-    numbers = Differences(common)
+    lonely_golden, lonely_obtained = lonely(golden, obtained), lonely(obtained, golden)
+    numbers = Differences.none(golden) if exact else Differences.of(common)
     return MetricDiff(
         metric=golden.metric,
         n_golden=len(golden.steps),
@@ -234,12 +234,7 @@ def _common_prefix(a: str, b: str) -> int:
     return n - 1 if a[:1] == b[:1] == '"' else n
 
 
-def _lonely(one: Series, other: Series) -> int:
-    """Number of steps that only one of two series has."""
-    return 0 if one.steps == other.steps else len(set(one.steps) - set(other.steps))
-
-
 def _first_differing(obtained: Series, golden: Series, common: Common) -> int | None:
-    lonely = set() if golden.steps == obtained.steps else set(golden.steps) ^ set(obtained.steps)
+    alone = set() if golden.steps == obtained.steps else set(golden.steps) ^ set(obtained.steps)
     changed = common.first_changed()
-    return min([*lonely, *([changed[0]] if changed else [])], default=None)
+    return min([*alone, *([changed[0]] if changed else [])], default=None)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import statistics
 from bisect import bisect_left, bisect_right
+from operator import sub
 
-from goldenctl.compare.columns import Common, points, same_series, same_value
+from goldenctl.compare.columns import Common, lonely, points, same_series, same_value
 from goldenctl.config import Tolerance
 from goldenctl.goldenfile import Series
 
@@ -19,25 +20,29 @@ def approximate(obtained: Series, golden: Series, tolerance: Tolerance) -> bool:
 
     Lists must have the same length. With ``window="median"`` the medians over the iteration-time window are
     compared, and golden steps without a finite value (warm-up) may be left out; otherwise each step is compared,
-    of which :func:`allowed_bad_steps` may exceed.
+    of which :func:`allowed_bad_steps` may exceed. A step that is finite on one side only is never one of these.
     """
     if tolerance.window == "median":
         return _median_within(obtained, golden, tolerance)
-    if not golden.steps or not set(golden.steps) <= set(obtained.steps):
+    if not golden.steps or lonely(golden, obtained):
         return False
     if golden.form == "vector" and len(obtained.steps) != len(golden.steps):
         return False
-    return len(exceeding(obtained, golden, tolerance)) <= allowed_bad_steps(len(golden.steps), tolerance)
+    bad = exceeding(obtained, golden, tolerance)
+    if not bad:
+        return True
+    have, want = points(obtained), points(golden)
+    damaged = any(math.isfinite(have[s]) != math.isfinite(want[s]) for s in bad)
+    return not damaged and len(bad) <= allowed_bad_steps(len(golden.steps), tolerance)
 
 
 def exceeding(obtained: Series, golden: Series, tolerance: Tolerance) -> list[int]:
     """Golden steps present on both sides whose difference the tolerance does not allow."""
-    atol, rtol = tolerance.atol, tolerance.rtol
-    return [
-        s
-        for s, g, o in Common.of(obtained, golden)
-        if not abs(o - g) <= atol + rtol * abs(g) < math.inf and not within(o, g, tolerance)  # the first half is the fast one
-    ]
+    common, atol, rtol = Common.of(obtained, golden), tolerance.atol, tolerance.rtol
+    differences = map(abs, map(sub, common.obtained, common.golden))
+    limits = [atol + rtol * abs(g) for g in common.golden]
+    suspects = [i for i, (d, limit) in enumerate(zip(differences, limits, strict=True)) if not d <= limit < math.inf]
+    return [common.steps[i] for i in suspects if not within(common.obtained[i], common.golden[i], tolerance)]
 
 
 def within(obtained: float, golden: float, tolerance: Tolerance) -> bool:
@@ -60,7 +65,8 @@ def allowed_bad_steps(steps: int, tolerance: Tolerance) -> int:
 
 def _median_within(obtained: Series, golden: Series, tolerance: Tolerance) -> bool:
     steps, want, have = median_window(golden), points(golden), points(obtained)
-    if not steps or not {s for s, v in want.items() if math.isfinite(v)} <= have.keys():
+    lost = (s for s, v in want.items() if s not in have and math.isfinite(v))
+    if not steps or any(True for _ in lost):
         return bool(golden.steps) and same_series(obtained, golden)
     values = [have[s] for s in steps]
     if not all(map(math.isfinite, values)):

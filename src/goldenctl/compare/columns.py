@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from operator import sub, truediv
 
 from goldenctl.goldenfile import Series
@@ -26,6 +27,11 @@ def points(series: Series) -> dict[int, float]:
 def same_value(a: float, b: float) -> bool:
     """Equality in which NaN equals NaN."""
     return a == b or (math.isnan(a) and math.isnan(b))
+
+
+def lonely(one: Series, other: Series) -> int:
+    """Number of steps that only one of two series has."""
+    return 0 if one.steps == other.steps else len(set(one.steps) - set(other.steps))
 
 
 class Common:
@@ -64,25 +70,40 @@ class Common:
         return next((row for row in self if not same_value(row[1], row[2])), None)
 
 
+@dataclass(slots=True)
 class Differences:
-    """Differences over the common steps that are finite on both sides."""
+    """Differences over the common steps that are finite on both sides; None where there is no such step."""
 
-    def __init__(self, common: Common) -> None:
+    max_abs: float | None
+    max_rel: float | None
+    mean_abs: float | None
+    mean_rel: float | None
+    signed_mean_rel: float | None
+    worst: tuple[int, float, float] | None
+    """Step, golden value, obtained value."""
+
+    @classmethod
+    def of(cls, common: Common) -> Differences:
+        """Subtract the golden column from the obtained one."""
         finite = common.finite()
-        differences = list(map(sub, finite.obtained, finite.golden))
+        differences: Sequence[float] = list(map(sub, finite.obtained, finite.golden))
         absolute = list(map(abs, differences))
-        zeros = 0.0 in finite.golden
-        sizes = [abs(g) for g in finite.golden if g]
-        signed = list(
-            map(truediv, (d for d, g in zip(differences, finite.golden, strict=True) if g) if zeros else differences, sizes)
-        )
+        if 0.0 in finite.golden:
+            differences = [d for d, g in zip(differences, finite.golden, strict=True) if g]
+        signed = list(map(truediv, differences, (abs(g) for g in finite.golden if g)))
         relative = list(map(abs, signed))
-        self.max_abs = max(absolute, default=None)
-        self.max_rel = max(relative, default=None)
-        self.mean_abs = mean(absolute)
-        self.mean_rel = mean(relative)
-        self.signed_mean_rel = mean(signed)
-        self.worst = self._worst(finite, absolute, relative) or common.first_changed()
+        worst = cls._worst(finite, absolute, relative) or common.first_changed()
+        return cls(
+            max(absolute, default=None), max(relative, default=None), mean(absolute), mean(relative), mean(signed), worst
+        )
+
+    @classmethod
+    def none(cls, golden: Series) -> Differences:
+        """The differences of a series to itself."""
+        finite = [v for v in golden.values if math.isfinite(v)]
+        absolute = 0.0 if finite else None
+        relative = 0.0 if any(finite) else None
+        return cls(absolute, relative, absolute, relative, relative, None)
 
     @staticmethod
     def _worst(finite: Common, absolute: list[float], relative: list[float]) -> tuple[int, float, float] | None:

@@ -24,7 +24,7 @@ class FetchOptions:
     """Longest wait in seconds for a rate limit before it is reported instead."""
     wait: bool = False
     """Wait for a run that is still in progress."""
-    workers: int = 16
+    workers: int = 32
     """Requests side by side."""
     cache: Path | None = None
     """Folder for answers kept between commands (ETags); None keeps none."""

@@ -137,6 +137,10 @@ class RangeReader(io.RawIOBase):
         self._parts.append((first, part))
         return part[start - first : end - first]
 
+    def whole(self) -> bytes | None:
+        """All bytes of the file when they came in one part, else None."""
+        return next((part for at, part in self._parts if at == 0 and len(part) == self._size), None)
+
 
 class _RefusedError(Exception):
     """Something that is not taken; the message is the reason."""

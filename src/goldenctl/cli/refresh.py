@@ -1,0 +1,224 @@
+"""``goldenctl refresh``: the main job."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from goldenctl import config
+from goldenctl.cli import output
+from goldenctl.errors import CatalogError, ExitCode, UsageError
+from goldenctl.model import Action, FileResult, MatchLevel, RefreshResult
+from goldenctl.selection import Only, Selection
+
+if TYPE_CHECKING:
+    from goldenctl.refresh import Options, Plan
+
+LEVELS = ("identical", "equal", "close")
+SHOWN = 10
+"""How many files without a place are named one by one."""
+RELATION = {
+    MatchLevel.IDENTICAL: "identical to",
+    MatchLevel.EQUAL: "equal to",
+    MatchLevel.CLOSE: "close to",
+    MatchLevel.DIFFERENT: "different from",
+    MatchLevel.ABSENT: "absent at",
+}
+"""How a level is said before the revision's name."""
+
+
+def command(
+    from_job: Annotated[list[str], typer.Option("--from-job", metavar="REF", help="Run to take values from; may be repeated.")],
+    only: Annotated[Only, typer.Option(help="Which goldens to touch.")] = Only.ALL,
+    case: Annotated[list[str] | None, typer.Option(metavar="GLOB", help="Cases to touch, model/test_case.")] = None,
+    platform: Annotated[list[str] | None, typer.Option(metavar="P", help="Platforms to touch.")] = None,
+    scope: Annotated[str, typer.Option(help="Replace the whole file, only bad metrics, or only bad values.")] = "file",
+    match: Annotated[list[str] | None, typer.Option(metavar="REV", help="Say how candidates match this revision.")] = None,
+    require: Annotated[str | None, typer.Option(help="Refuse candidates that match less: identical, equal, close.")] = None,
+    fix: Annotated[bool, typer.Option("--fix", help="Apply lint's mechanical repairs to candidates first.")] = False,
+    allow: Annotated[list[str] | None, typer.Option(metavar="RULE:METRIC", help="Admit one finding.")] = None,
+    allow_shrink: Annotated[bool, typer.Option("--allow-shrink", help="Admit fewer metrics or steps, and cut jobs.")] = False,
+    allow_mixed: Annotated[bool, typer.Option("--allow-mixed", help="Admit values of two producers in one file.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite files with uncommitted changes.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be done and write nothing.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Write without asking.")] = False,
+    commit: Annotated[bool, typer.Option("--commit", help="Commit the written files with their provenance.")] = False,
+    attempt: Annotated[int | None, typer.Option(help="Attempt of the run to take; the newest by default.")] = None,
+    max_wait: Annotated[float, typer.Option(help="Longest wait for a rate limit, in seconds.")] = 300.0,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait for a run that is still in progress.")] = False,
+    form: Annotated[output.Format, typer.Option("--format", help="How to print the result.")] = output.Format.TABLE,
+) -> int:
+    """Take golden values from a CI run and write the good ones into the repository.
+
+    Every candidate is linted, compared with its golden and matched against the revisions asked for;
+    one that is not in order is refused with its reason. All files are written or none.
+
+    Example: goldenctl refresh --from-job github:34695381473 --only nonfinite --match sync:2026-04-28
+    """
+    from goldenctl import refresh, sources
+
+    settings = config.load(Path.cwd())
+    options = refresh.Options(
+        only=only,
+        selection=Selection(tuple(case or ()), tuple(platform or ())),
+        scope=refresh.Scope(_choice("--scope", scope, [s.value for s in refresh.Scope])),
+        match=tuple(match or ()),
+        require=MatchLevel(_choice("--require", require, LEVELS)) if require else None,
+        fix=fix,
+        allow=frozenset(_allowed(a) for a in allow or ()),
+        allow_shrink=allow_shrink,
+        allow_mixed=allow_mixed,
+        force=force,
+        dry_run=dry_run,
+    )
+    _check(options, yes=yes)
+    fetching = sources.FetchOptions(attempt=attempt, max_wait=max_wait, wait=wait, cache=settings.top / ".goldenctl/cache")
+    opened = [sources.open_source(ref, settings, fetching) for ref in from_job]
+    prepared = refresh.plan(opened, settings, options)
+    result = _carry_out(prepared, settings, options, yes=yes, commit=commit, form=form)
+    _print(result, form)
+    return int(_exit_code(result))
+
+
+def _choice(option: str, value: str, known: list[str] | tuple[str, ...]) -> str:
+    if value not in known:
+        raise UsageError(f"{option} {value!r} is none of {', '.join(known)}")
+    return value
+
+
+def _allowed(text: str) -> tuple[str, str]:
+    rule, colon, metric = text.partition(":")
+    if not colon or not rule.startswith("GV"):
+        raise UsageError(f"--allow {text!r} is not RULE:METRIC", hint="e.g. --allow 'GV001:iteration-time'")
+    return rule, metric
+
+
+def _check(options: Options, *, yes: bool) -> None:
+    if options.require and not options.match:
+        raise UsageError("--require needs a revision to match against", hint="add --match REV, e.g. --match sync:2026-04-28")
+    if not (yes or options.dry_run or output.terminal(sys.stdin)):
+        raise UsageError("nobody to ask here", hint="add --yes to write, or --dry-run to look first")
+
+
+def _carry_out(
+    prepared: Plan, settings: config.Settings, options: Options, *, yes: bool, commit: bool, form: output.Format
+) -> RefreshResult:
+    from goldenctl import refresh
+
+    line = _command_line()
+    if options.dry_run:
+        return prepared.result(dry_run=True, command=line)
+    if prepared.changes and not yes:
+        _print(prepared.result(dry_run=True), output.Format.TABLE)
+        typer.confirm(f"Write {len(prepared.changes)} golden files?", abort=True, err=True)
+    result = refresh.execute(prepared, settings, line)
+    if commit and prepared.changes:
+        output.note(f"committed {refresh.commit(result, settings)[:10]}")
+    try:
+        refresh.record(result, prepared.documents(), settings)
+    except CatalogError as exc:
+        output.error(f"the golden files are written, but the catalog is not: {exc}")
+        raise typer.Exit(int(ExitCode.STATE)) from exc
+    return result
+
+
+def _command_line() -> str:
+    return " ".join(["goldenctl", *sys.argv[1:]])
+
+
+def _exit_code(result: RefreshResult) -> ExitCode:
+    if result.problems:
+        return ExitCode.SOURCE
+    if result.unplaced or result.count(Action.REFUSED) or result.count(Action.MISSING):
+        return ExitCode.FINDINGS
+    return ExitCode.OK
+
+
+def _print(result: RefreshResult, form: output.Format) -> None:
+    for problem in result.problems:
+        output.error(f"{problem.subject}: {problem.message}" + (f"\n  next: {problem.hint}" if problem.hint else ""))
+    for item in result.unplaced[:SHOWN]:
+        output.note(f"not placed: {item.member} of {item.artifact}: {item.reason}")
+    if len(result.unplaced) > SHOWN:
+        output.note(f"not placed: {len(result.unplaced) - SHOWN} more; --format json has them all")
+    if form is output.Format.JSON:
+        output.json(as_json(result))
+        return
+    columns = ("golden", "platform", "action", "match", "reason")
+    rows = [_row(f) for f in result.files]
+    if form is output.Format.MARKDOWN:
+        output.result(output.markdown(columns, rows) + "\n" + _summary(result))
+    else:
+        if rows:
+            output.table(columns, rows)
+        output.result(_summary(result))
+
+
+def _row(item: FileResult) -> tuple[str, str, str, str, str]:
+    matches = ", ".join(f"{RELATION[m.level]} {m.rev}" for m in item.matches)
+    notes = "; ".join([item.reason, *item.notes] if item.reason else item.notes)
+    return item.key.case + item.key.variant, item.key.platform, item.action.value, matches, notes
+
+
+def _summary(result: RefreshResult) -> str:
+    counts = _counts(result)
+    return ", ".join(f"{n} {name}" for name, n in counts.items())
+
+
+def _counts(result: RefreshResult) -> dict[str, int]:
+    written = Action.WOULD_WRITE if result.dry_run else Action.WRITTEN
+    shown = (written, Action.UNCHANGED, Action.REFUSED, Action.MISSING)
+    return {a.value: result.count(a) for a in shown}
+
+
+def as_json(result: RefreshResult) -> dict[str, Any]:
+    """The refresh as contract section 6 has it, with ``runs`` for several and ``problems`` added."""
+    runs = [
+        {
+            "ref": r.ref,
+            "provider": r.provider,
+            "id": r.id,
+            "attempt": r.attempt,
+            "commit": r.commit,
+            "conclusion": r.conclusion.value,
+        }
+        for r in result.runs
+    ]
+    counts = {a.value: result.count(a) for a in (Action.WRITTEN, Action.UNCHANGED, Action.REFUSED, Action.MISSING)}
+    if result.dry_run:
+        counts[Action.WOULD_WRITE.value] = result.count(Action.WOULD_WRITE)
+    return {
+        "id": result.id,
+        "run": runs[0] if runs else None,
+        "runs": runs,
+        "files": [_file_json(f) for f in result.files],
+        "problems": [{"subject": p.subject, "kind": p.kind, "message": p.message} for p in result.problems],
+        "unplaced": [{"member": u.member, "artifact": u.artifact, "job": u.job, "reason": u.reason} for u in result.unplaced],
+        "summary": counts,
+    }
+
+
+def _file_json(item: FileResult) -> dict[str, Any]:
+    return {
+        "path": item.path,
+        "case": item.key.case,
+        "environment": item.key.environment,
+        "platform": item.key.platform,
+        "variant": item.key.variant,
+        "action": item.action.value,
+        "reason": item.reason,
+        "job": item.job,
+        "attempt": item.attempt,
+        "artifact": item.artifact,
+        "sha256": item.sha256,
+        "findings": [
+            {"rule": f.rule, "severity": f.severity.value, "metric": f.metric, "count": f.count, "message": f.message}
+            for f in item.findings
+        ],
+        "matches": [{"rev": m.rev, "level": m.level.value, "commit": m.commit, "detail": m.detail} for m in item.matches],
+        "metrics": list(item.metrics),
+        "notes": list(item.notes),
+    }

@@ -1,0 +1,111 @@
+"""Questions to the catalog: status, SQL that can harm nothing, Parquet."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from goldenctl.catalog import export, record_refresh, sql, status, store
+from goldenctl.cli.entry import main
+from goldenctl.errors import CatalogError, UsageError
+from goldenctl.model import RefreshResult
+from tests.catalog.test_record import PATH, TIMES, refresh
+
+
+@pytest.fixture
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / ".git").mkdir()
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / ".goldenctl" / "catalog.duckdb"
+    record_refresh(path, refresh(), {PATH: TIMES})
+    return path
+
+
+def test_status_counts_the_rows_of_every_table(path: Path) -> None:
+    found = status(path)
+    assert found.rows["value"] == 4
+    assert found.rows["refresh_file"] == 2
+    assert found.schema_version == len(store.migrations())
+    assert found.size == path.stat().st_size
+
+
+def test_status_json_names_its_keys(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["catalog", "status", "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert set(found) == {"path", "size", "schema_version", "rows", "branches"}
+    assert found["rows"]["golden"] == 2
+
+
+def test_sql_prints_csv_with_nan_and_inf_as_they_are(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["catalog", "sql", 'SELECT step, "value" FROM "value" ORDER BY "value"', "--format", "csv"]) == 0
+    assert capsys.readouterr().out == "step,value\n2,0.5\n1,10.5\n1,inf\n2,NaN\n"
+
+
+def test_sql_prints_json_and_a_table(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["catalog", "sql", "SELECT 1 AS a, NULL AS b", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out) == [{"a": 1, "b": None}]
+    assert main(["catalog", "sql", "SELECT metric FROM series ORDER BY metric"]) == 0
+    assert [line.strip() for line in capsys.readouterr().out.splitlines() if line.strip()][2:] == ["iteration time", "lm loss"]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT * FROM read_csv('/etc/passwd')",
+        "SELECT * FROM '/etc/passwd'",
+        "SELECT * FROM read_text('/etc/passwd')",
+        "COPY golden TO '/tmp/goldenctl-leak.csv'",
+        "EXPORT DATABASE '/tmp/goldenctl-leak'",
+        "ATTACH '/tmp/goldenctl-leak.duckdb'",
+        "INSTALL httpfs",
+        "LOAD httpfs",
+        "SELECT * FROM 'https://example.invalid/x.parquet'",
+        "SET enable_external_access = true",
+        "INSERT INTO meta VALUES ('a', 'b')",
+        "DELETE FROM golden",
+        "DROP TABLE golden",
+        "SELECT * FROM connection",
+        "SELEC 1",
+        "SELECT nothing FROM golden",
+        "SELECT 1 / 'a'",
+    ],
+)
+def test_sql_that_writes_or_reaches_out_or_is_wrong_is_wrong_use(path: Path, query: str) -> None:
+    before = path.read_bytes()
+    with pytest.raises(UsageError, match="the query failed"):
+        sql(path, query)
+    assert path.read_bytes() == before
+    assert not list(Path("/tmp").glob("goldenctl-leak*"))
+
+
+def test_a_query_without_a_result_prints_nothing(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["catalog", "sql", ""]) == 0
+    assert capsys.readouterr().out.strip() == ""
+
+
+def test_export_writes_every_table_with_its_rows(path: Path, tmp_path: Path) -> None:
+    files = export(path, tmp_path / "out")
+    assert len(files) == 15
+    assert pl.read_parquet(tmp_path / "out" / "refresh_file.parquet")["action"].sort().to_list() == ["refused", "written"]
+    values = pl.read_parquet(tmp_path / "out" / "value.parquet")["value"]
+    assert values.is_nan().sum() == 1
+    assert values.null_count() == 0
+
+
+def test_export_into_a_file_is_an_error(path: Path, tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("")
+    with pytest.raises(CatalogError, match="cannot be written"):
+        export(path, tmp_path / "out")
+
+
+def test_a_missing_catalog_ends_with_exit_code_4(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["catalog", "status", "--catalog", str(tmp_path / "none.duckdb")]) == 4
+    assert "goldenctl catalog build" in capsys.readouterr().err
+
+
+def test_a_catalog_with_nothing_but_a_schema_answers(tmp_path: Path) -> None:
+    record_refresh(tmp_path / "c.duckdb", RefreshResult("r", (), ()), {})
+    assert sql(tmp_path / "c.duckdb", "SELECT * FROM golden_value").rows() == []
