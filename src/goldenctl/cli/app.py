@@ -24,6 +24,9 @@ COMMANDS: tuple[str, ...] = (
     "check",
     "sync",
     "restore",
+    "install",
+    "merge-driver",
+    "textconv",
     "catalog",
     "record",
 )
