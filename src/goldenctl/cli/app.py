@@ -29,6 +29,7 @@ COMMANDS: tuple[str, ...] = (
     "textconv",
     "catalog",
     "record",
+    "archive",
 )
 """Names in the order of ``--help``; module ``goldenctl.cli.{name}`` holds ``command`` or a group ``app``."""
 

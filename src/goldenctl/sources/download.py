@@ -13,7 +13,6 @@ from typing import IO
 from urllib.parse import urlsplit
 
 import requests
-import stamina
 
 from goldenctl.errors import AuthError, CorruptError, ExpiredError, NotFoundError, SourceError
 from goldenctl.model import Artifact, Fetched
@@ -80,8 +79,7 @@ def fetch_zip(
         return Fetched(artifact, problems=(problem(artifact.name, gone),))
     transfer = _Transfer(artifact, session, since)
     try:
-        wait = {"wait_initial": http.BACKOFF, "wait_jitter": http.BACKOFF, "wait_max": 30.0}
-        for attempt in stamina.retry_context((http.CutError, StaleLinkError), attempts=http.TRIES, timeout=None, **wait):
+        for attempt in http.tries(http.CutError, StaleLinkError):
             with attempt:
                 return transfer.run(locate())
     except SourceError as exc:

@@ -11,7 +11,7 @@ import hashlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -21,6 +21,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import requests
+import stamina
 import stamina.instrumentation
 import urllib3.exceptions
 from requests.adapters import HTTPAdapter
@@ -52,6 +53,11 @@ stamina.instrumentation.set_on_retry_hooks(())
 
 class CutError(CorruptError):
     """A body that ended before its time; worth another try."""
+
+
+def tries(*errors: type[SourceError]) -> Iterable[stamina.Attempt]:
+    """Tries of a transfer, each to be entered, as long as it ends with one of these errors."""
+    return stamina.retry_context(errors, attempts=TRIES, timeout=None, wait_initial=BACKOFF, wait_max=30.0, wait_jitter=BACKOFF)
 
 
 class Patience:
