@@ -20,8 +20,9 @@ IDENTITY = {
 @pytest.fixture(autouse=True)
 def _clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """No token, endpoint or CI switch of the machine reaches a test."""
+    services = ("GITHUB_", "GH_", "GITLAB_", "CI_", "RO_API", "AWS_", "MLFLOW_")
     for name in list(os.environ):
-        if name.startswith(("GITHUB_", "GH_", "GITLAB_", "CI_", "RO_API", "AWS_", "MLFLOW_")) or name in ("CI", "NO_COLOR", "COLUMNS"):
+        if name.startswith(services) or name in ("CI", "NO_COLOR", "COLUMNS"):
             monkeypatch.delenv(name)
     for name, value in IDENTITY.items():
         monkeypatch.setenv(name, value)

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from goldenctl.refresh import Options, Plan
 
 LEVELS = ("identical", "equal", "close")
+SHOWN = 10
+"""How many files without a place are named one by one."""
 RELATION = {
     MatchLevel.IDENTICAL: "identical to",
     MatchLevel.EQUAL: "equal to",
@@ -138,8 +140,10 @@ def _exit_code(result: RefreshResult) -> ExitCode:
 def _print(result: RefreshResult, form: output.Format) -> None:
     for problem in result.problems:
         output.error(f"{problem.subject}: {problem.message}" + (f"\n  next: {problem.hint}" if problem.hint else ""))
-    for item in result.unplaced:
+    for item in result.unplaced[:SHOWN]:
         output.note(f"not placed: {item.member} of {item.artifact}: {item.reason}")
+    if len(result.unplaced) > SHOWN:
+        output.note(f"not placed: {len(result.unplaced) - SHOWN} more; --format json has them all")
     if form is output.Format.JSON:
         output.json(as_json(result))
         return

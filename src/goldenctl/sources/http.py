@@ -27,6 +27,7 @@ import urllib3.exceptions
 from requests.adapters import HTTPAdapter
 from urllib3.util import Retry
 
+from goldenctl.config import own_folder
 from goldenctl.errors import CorruptError, RateLimitError, SourceError
 
 TIMEOUT = (10.0, 60.0)
@@ -220,6 +221,10 @@ def _no_auth(request: requests.PreparedRequest) -> requests.PreparedRequest:
 
 
 def _cached(folder: Path, sizes: dict[str, Any]) -> _Polite:
+    try:
+        own_folder(folder)
+    except OSError:
+        return _Polite(**sizes)  # a tree that cannot be written to has no cache
     from cachecontrol.adapter import CacheControlAdapter
     from cachecontrol.caches.file_cache import FileCache
     from cachecontrol.serialize import Serializer
