@@ -5,8 +5,10 @@ A tracking server that is down never fails a refresh; it is said once.
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +25,17 @@ if TYPE_CHECKING:
 
 BATCH = 1000
 """Metrics per request, the tracking server's limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Parent:
+    """The run of a refresh, to which the runs of its files belong."""
+
+    experiment: str
+    """Id of the experiment."""
+    id: str
+    runs: str
+    """References of the CI runs."""
 
 
 def log_refresh(
@@ -70,14 +83,18 @@ def _log(
     experiment = called(lambda: client.get_experiment_by_name(name), name)
     ident = experiment.experiment_id if experiment else called(lambda: client.create_experiment(name), name)
     parent: str = called(lambda: client.create_run(ident, run_name=result.id, tags=_tags(result)), name).info.run_id
-    params = [Param("run", ", ".join(r.ref for r in result.runs)), Param("files", str(result.count(Action.WRITTEN)))]
+    params = [Param("run", _runs(result)), Param("files", str(result.count(Action.WRITTEN)))]
     called(lambda: client.log_batch(parent, params=params), name)
     if report is not None:
         called(lambda: client.log_artifact(parent, str(report)), name)
     for item in (f for f in result.files if f.action is Action.WRITTEN):
-        _log_file(client, ident, parent, item, old.get(item.path), new[item.path])
+        _log_file(client, _Parent(ident, parent, _runs(result)), item, old.get(item.path), new[item.path])
     called(lambda: client.set_terminated(parent), name)
     return parent
+
+
+def _runs(result: RefreshResult) -> str:
+    return ", ".join(r.ref for r in result.runs)
 
 
 def _tags(result: RefreshResult) -> dict[str, str]:
@@ -87,18 +104,24 @@ def _tags(result: RefreshResult) -> dict[str, str]:
     return tags
 
 
-def _log_file(client: MlflowClient, experiment: str, parent: str, item: FileResult, old: bytes | None, new: bytes) -> None:
+def _log_file(client: MlflowClient, parent: _Parent, item: FileResult, old: bytes | None, new: bytes) -> None:
     tags = {
-        "mlflow.parentRunId": parent,
+        "mlflow.parentRunId": parent.id,
         "goldenctl.path": item.path,
         "goldenctl.sha256": item.sha256,
         "goldenctl.job": item.job,
         "goldenctl.artifact": item.artifact,
     }
-    created = called(lambda: client.create_run(experiment, run_name=item.path, tags=tags), item.path)
+    created = called(lambda: client.create_run(parent.experiment, run_name=item.path, tags=tags), item.path)
     run_id: str = created.info.run_id
     levels = ", ".join(f"{m.level.value} to {m.rev}" for m in item.matches) or "none asked for"
-    params = {"case": item.key.case, "platform": item.key.platform, "environment": item.key.environment, "match": levels}
+    params = {
+        "run": parent.runs,
+        "case": item.key.case,
+        "platform": item.key.platform,
+        "environment": item.key.environment,
+        "match": levels,
+    }
     pairs = [Param(k, v) for k, v in params.items()]
     called(lambda: client.log_batch(run_id, params=pairs, tags=[RunTag("goldenctl.variant", item.key.variant)]), item.path)
     metrics = [*_metrics(old or b"", "old"), *_metrics(new, "new")]
@@ -113,11 +136,12 @@ def _log_file(client: MlflowClient, experiment: str, parent: str, item: FileResu
 
 
 def _metrics(raw: bytes, side: str) -> Iterator[Metric]:
-    """The numbers of one side, named ``{metric}/{side}``; a document that cannot be read has none."""
+    """The numbers of one side, named ``{metric}/{side}`` in the signs the server allows; none of what cannot be read."""
     try:
         document = goldenfile.read(raw)
     except goldenfile.DocumentError:
         return
     for series in document.series:
+        name = re.sub(r"[^\w\-. :/]", "_", series.metric)
         for step, value in zip(series.steps, series.values, strict=True):
-            yield Metric(f"{series.metric}/{side}", value, 0, step)
+            yield Metric(f"{name}/{side}", value, 0, step)

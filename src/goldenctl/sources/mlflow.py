@@ -7,8 +7,12 @@ the case, platform and environment are then read from the run's params or tags o
 
 from __future__ import annotations
 
+import itertools
 import json
+import math
 import os
+import re
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -20,10 +24,10 @@ import requests
 from mlflow.exceptions import MlflowException
 
 from goldenctl.config import MlflowSettings, Settings
-from goldenctl.errors import AuthError, NotFoundError, SourceError, UsageError
-from goldenctl.model import Artifact, Conclusion, Fetched, Job, Member, Run, SourceProblem
+from goldenctl.errors import AuthError, CorruptError, NotFoundError, SourceError, UsageError
+from goldenctl.model import Artifact, Conclusion, Fetched, Job, Member, Run
 from goldenctl.sources import FetchOptions, Source
-from goldenctl.sources.artifact import is_golden_name
+from goldenctl.sources.artifact import MAX_MEMBER, is_golden_name, problem
 
 if TYPE_CHECKING:
     from mlflow.entities import Run as TrackedRun
@@ -38,8 +42,13 @@ _CONCLUSIONS = {
     "RUNNING": Conclusion.RUNNING,
     "SCHEDULED": Conclusion.RUNNING,
 }
-_QUICK = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2", "MLFLOW_HTTP_REQUEST_TIMEOUT": "30"}
-"""The client's own defaults retry for minutes, which nobody waits for at a terminal."""
+LARGEST = sys.float_info.max
+_MANNERS = {
+    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",
+    "MLFLOW_HTTP_REQUEST_TIMEOUT": "30",
+    "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
+}
+"""The client's own defaults retry for minutes, which nobody waits for, and print on stdout, which is the result's."""
 
 
 def client_for(settings: Settings) -> mlflow.MlflowClient:
@@ -55,9 +64,18 @@ def client_for(settings: Settings) -> mlflow.MlflowClient:
     if not uri:
         hint = "export MLFLOW_TRACKING_URI=http://HOST:5000, or set tracking_uri in [tool.goldenctl.mlflow]"
         raise UsageError("no MLflow tracking server is named", hint=hint)
-    for name, value in _QUICK.items():
+    for name, value in _MANNERS.items():
         os.environ.setdefault(name, value)
-    return mlflow.MlflowClient(tracking_uri=uri)
+    return called(lambda: mlflow.MlflowClient(tracking_uri=uri), without_user(uri))
+
+
+def without_user(text: str) -> str:
+    """A text whose URLs have no user and password.
+
+    >>> without_user("no answer from http://user:secret@host:5000/api")
+    'no answer from http://host:5000/api'
+    """
+    return re.sub(r"//[^/@\s]+@", "//", text)
 
 
 def called(action: Callable[[], T], what: str) -> T:
@@ -71,14 +89,20 @@ def called(action: Callable[[], T], what: str) -> T:
     try:
         return action()
     except MlflowException as exc:
-        text = str(exc).splitlines()[0][:300]
+        text = without_user(str(exc).partition("\n")[0])[:300]
         if exc.error_code == "RESOURCE_DOES_NOT_EXIST":
             raise NotFoundError(f"{what} is not on the MLflow server", hint="look for it in the MLflow UI") from exc
         if exc.error_code in ("PERMISSION_DENIED", "UNAUTHENTICATED", "CUSTOMER_UNAUTHORIZED"):
             raise AuthError(f"the MLflow server refuses access to {what}", hint="check MLFLOW_TRACKING_TOKEN") from exc
+        if "failed with exception" in text:
+            raise _unreachable(what) from exc
         raise SourceError(f"MLflow: {text}", place=what) from exc
     except (requests.RequestException, OSError) as exc:
-        raise SourceError(f"the MLflow server cannot be reached: {type(exc).__name__}", place=what) from exc
+        raise _unreachable(what) from exc
+
+
+def _unreachable(what: str) -> SourceError:
+    return SourceError("the MLflow server cannot be reached", place=what, hint="check MLFLOW_TRACKING_URI and the network")
 
 
 def open(ref: str, settings: Settings, options: FetchOptions) -> Source:
@@ -122,10 +146,9 @@ class MlflowSource:
         experiment = called(lambda: self._client.get_experiment_by_name(experiment_name), self._ref)
         if experiment is None:
             raise NotFoundError(f"no experiment {experiment_name!r} on the MLflow server", hint="mlflow experiments search")
-        quoted = run_name.replace("'", "''")
-        runs = called(
-            lambda: self._client.search_runs([experiment.experiment_id], f"attributes.run_name = '{quoted}'"), self._ref
-        )
+        quote = '"' if "'" in run_name else "'"  # the server's filters know no escapes
+        wanted = f"attributes.run_name = {quote}{run_name}{quote}"
+        runs = called(lambda: self._client.search_runs([experiment.experiment_id], wanted), self._ref)
         if len(runs) != 1:
             what = "no run" if not runs else f"{len(runs)} runs"
             raise NotFoundError(f"{what} named {run_name!r} in experiment {experiment_name!r}", hint="use mlflow:RUN_ID")
@@ -159,9 +182,9 @@ class MlflowSource:
         """Download logged golden files, or build one from the histories."""
         for artifact in artifacts:
             try:
-                member = self._histories() if artifact.id == HISTORIES else self._download(artifact.id)
+                member = self._histories() if artifact.id == HISTORIES else self._download(artifact)
             except SourceError as exc:
-                yield Fetched(artifact, problems=(SourceProblem(artifact.name, "missing", exc.fact, exc.hint),))
+                yield Fetched(artifact, problems=(problem(artifact.name, exc),))
             else:
                 yield Fetched(artifact, (member,), (), len(member.content))
 
@@ -169,11 +192,14 @@ class MlflowSource:
     def _tracked(self) -> TrackedRun:
         return self._run or self._find(self._ref.removeprefix("mlflow:"))
 
-    def _download(self, name: str) -> Member:
+    def _download(self, artifact: Artifact) -> Member:
+        if artifact.size > MAX_MEMBER:
+            raise CorruptError(f"has {artifact.size} bytes, more than {MAX_MEMBER}")
         with tempfile.TemporaryDirectory(prefix="goldenctl-") as folder:
             run_id = self._tracked.info.run_id
-            path = called(lambda: self._client.download_artifacts(run_id, name, folder), f"{self._ref} {name}")
-            return Member(name, Path(path).read_bytes())
+            place = f"{self._ref} {artifact.id}"
+            path = called(lambda: self._client.download_artifacts(run_id, artifact.id, folder), place)
+            return Member(artifact.id, called(Path(path).read_bytes, place))
 
     def _histories(self) -> Member:
         """The metric histories as a golden document.
@@ -194,7 +220,8 @@ class MlflowSource:
         curves: dict[str, dict[int, float]] = {}
         for logged in tracked.data.metrics:
             if logged in known:
-                curves[known[logged]] = self._curve(tracked.info.run_id, logged, own.step_size)
+                curve = self._curve(tracked.info.run_id, logged, max(own.step_size, 1))
+                curves |= {known[logged]: curve} if curve else {}
         if not curves:
             hint = "map their names in [tool.goldenctl.mlflow] metrics = { 'train/loss' = 'lm loss' }"
             raise SourceError("the MLflow run logged no golden metric", place=self._ref, hint=hint)
@@ -208,21 +235,29 @@ class MlflowSource:
 
 
 def document(curves: Mapping[str, Mapping[int, float]], step_size: int) -> bytes:
-    """Metric curves as a golden document in the harness's form, indent 4, non-finite values as text."""
+    """Metric curves as a golden document in the harness's form, indent 4, non-finite values as text.
+
+    As in the harness, ``step_interval`` is the greatest common divisor of the steps' distances, step 1
+    left out, and ``step_size`` where there are fewer than two such steps.
+    """
     blocks = {}
     for metric, curve in curves.items():
         steps = sorted(curve)
+        later = [s for s in steps if s > 1]
         blocks[metric] = {
-            "start_step": steps[0] if steps else 1,
-            "end_step": steps[-1] if steps else 1,
-            "step_interval": step_size,
+            "start_step": steps[0],
+            "end_step": steps[-1],
+            "step_interval": math.gcd(*(b - a for a, b in itertools.pairwise(later))) or step_size,
             "values": {str(s): _spelt(curve[s]) for s in steps},
         }
     return json.dumps(blocks, indent=4, allow_nan=False).encode()
 
 
 def _spelt(value: float) -> float | str:
-    return value if value - value == 0 else str(value)
+    """A value as JSON holds it; the server stores an infinity as the largest double."""
+    if math.isnan(value):
+        return "nan"
+    return value if abs(value) < LARGEST else ("inf" if value > 0 else "-inf")
 
 
 def _time(milliseconds: int | None) -> datetime | None:
