@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from goldenctl.compare import MetricDiff
+from goldenctl.compare import MetricDiff, points
 from goldenctl.config import Settings
 from goldenctl.goldenfile import DocumentError, Series, read
 from goldenctl.report.model import SAME, Entry, Fact, Metric, Report
@@ -98,9 +99,17 @@ def _entry(
     file: ComparedFile, settings: Settings, golden: Mapping[str, Series], obtained: Mapping[str, Series], names: Collection[str]
 ) -> Entry:
     chosen = [m for m in file.metrics if not names or m.metric in names]
-    metrics = tuple(Metric(m, golden.get(m.metric), obtained.get(m.metric)) for m in chosen)
+    metrics = tuple(_metric(m, golden.get(m.metric), obtained.get(m.metric), file.path, settings) for m in chosen)
     moved = f"{'from' if file.status == 'added' else 'to'} {file.renamed}" if file.renamed else ""
     return Entry(file.path, key_of(file.path, settings), str(file.status), metrics, note=file.note or moved)
+
+
+def _metric(diff: MetricDiff, golden: Series | None, obtained: Series | None, path: str, settings: Settings) -> Metric:
+    relative = path.removeprefix(settings.root.rstrip("/") + "/" if settings.root else "")
+    by_median = settings.tolerance_for(diff.metric, relative).window == "median"
+    have = set(obtained.steps) if obtained else set()
+    lost = sum(math.isfinite(v) and s not in have for s, v in points(golden).items()) if golden and diff.missing_steps else 0
+    return Metric(diff, golden, obtained, by_median, lost)
 
 
 def _told(entry: Entry, known: Entry) -> Entry:
