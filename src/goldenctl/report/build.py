@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from goldenctl.compare import MetricDiff, points
+from goldenctl.compare import MetricDiff, compare_series, points
 from goldenctl.config import Settings
 from goldenctl.goldenfile import DocumentError, Series, read
 from goldenctl.report.model import SAME, Entry, Fact, Metric, Report
@@ -106,10 +106,16 @@ def _entry(
 
 def _metric(diff: MetricDiff, golden: Series | None, obtained: Series | None, path: str, settings: Settings) -> Metric:
     relative = path.removeprefix(settings.root.rstrip("/") + "/" if settings.root else "")
-    by_median = settings.tolerance_for(diff.metric, relative).window == "median"
-    have = set(obtained.steps) if obtained else set()
-    lost = sum(math.isfinite(v) and s not in have for s, v in points(golden).items()) if golden and diff.missing_steps else 0
-    return Metric(diff, golden, obtained, by_median, lost)
+    tolerance = settings.tolerance_for(diff.metric, relative)
+    made = Metric(diff, golden, obtained, tolerance.window == "median")
+    if golden is None or obtained is None:
+        return replace(made, lost=diff.missing_steps - diff.nonfinite_golden if golden else 0)
+    finite = {s: v for s, v in points(golden).items() if math.isfinite(v)}
+    lost = len(finite.keys() - set(obtained.steps)) if diff.missing_steps else 0
+    if made.new_nonfinite >= 0 or diff.nonfinite_obtained or lost:
+        return replace(made, lost=lost)
+    rest = replace(golden, steps=tuple(finite), values=tuple(finite.values()))
+    return replace(made, repaired=not finite or compare_series(obtained, rest, tolerance).approximate)
 
 
 def _told(entry: Entry, known: Entry) -> Entry:

@@ -41,6 +41,8 @@ class Metric:
     """The tolerance compares medians: single steps (warm-up) do not count."""
     lost: int = 0
     """Steps with a finite value on the old side that the new side does not have."""
+    repaired: bool = False
+    """Non-finite values went, and what was finite passes the tolerance."""
 
     @property
     def size(self) -> float | None:
@@ -65,12 +67,14 @@ class Metric:
         """What puts a metric first: beyond tolerance, lost steps, new non-finite values, relative and absolute size."""
         diff, volatile = self.diff, field_of(self.name) in VOLATILE_FIELDS
         sizes = (0.0, 0.0) if volatile else (self.size or 0.0, diff.max_abs_diff or 0.0)
-        return not diff.approximate, self.lost, max(self.new_nonfinite, 0), *sizes
+        return self.verdict == "different", self.lost, max(self.new_nonfinite, 0), *sizes
 
     @property
     def verdict(self) -> str:
-        """``same``, ``within tolerance`` or ``different``."""
-        return "same" if self.diff.exact else "within tolerance" if self.diff.approximate else "different"
+        """``same``, ``repaired``, ``within tolerance`` or ``different``."""
+        if self.diff.exact or self.repaired:
+            return "same" if self.diff.exact else "repaired"
+        return "within tolerance" if self.diff.approximate else "different"
 
 
 @dataclass(frozen=True)

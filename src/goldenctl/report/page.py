@@ -79,7 +79,7 @@ def link(url: str) -> str:
 def summary(report: Report) -> list[tuple[str, int]]:
     """What the numbers at the top say, in their order."""
     metrics = [m for e in report.entries for m in e.metrics]
-    beyond = sum(1 for e in report.entries if any(not m.diff.approximate for m in e.metrics) and e.status == "changed")
+    beyond = sum(1 for e in report.entries if any(m.verdict == "different" for m in e.metrics) and e.status == "changed")
     introduced = sum(max(m.new_nonfinite, 0) for m in metrics)
     repaired = sum(max(-m.new_nonfinite, 0) for m in metrics if m.diff.n_obtained)
     figures = [("the same", report.same), ("beyond tolerance", beyond), ("new NaN", introduced), ("repaired NaN", repaired)]
