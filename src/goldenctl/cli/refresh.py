@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+<<<<<<< HEAD
 from typing import TYPE_CHECKING, Annotated
+=======
+from types import ModuleType
+from typing import TYPE_CHECKING, Annotated, Any
+>>>>>>> report
 
 import typer
 
@@ -39,6 +44,9 @@ def command(
     attempt: Annotated[int | None, typer.Option(help="Attempt of the run to take; the newest by default.")] = None,
     max_wait: Annotated[float, typer.Option(help="Longest wait for a rate limit, in seconds.")] = 300.0,
     wait: Annotated[bool, typer.Option("--wait", help="Wait for a run that is still in progress.")] = False,
+    report: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw what changed into FILE.html or FILE.md, see report.")
+    ] = None,
     form: Annotated[output.Format, typer.Option("--format", help="How to print the result.")] = output.Format.TABLE,
 ) -> int:
     """Take golden values from a CI run and write the good ones into the repository.
@@ -65,6 +73,7 @@ def command(
         dry_run=dry_run,
     )
     _check(options, yes=yes)
+<<<<<<< HEAD
     with progress.shown("artifacts") as tell:
         fetching = sources.FetchOptions(
             attempt=attempt, max_wait=max_wait, wait=wait, cache=settings.top / ".goldenctl/cache", on_progress=tell
@@ -78,6 +87,24 @@ def command(
     recorded = dry_run or _keep(prepared, result, settings, commit=commit)
     refresh_view.show(result, form)
     return int(_exit_code(result, recorded=recorded))
+=======
+    if report:
+        _reporting().check_target(report)
+    fetching = sources.FetchOptions(attempt=attempt, max_wait=max_wait, wait=wait, cache=settings.top / ".goldenctl/cache")
+    opened = [sources.open_source(ref, settings, fetching) for ref in from_job]
+    prepared = refresh.plan(opened, settings, options)
+    result = _carry_out(prepared, settings, options, yes=yes, commit=commit, form=form)
+    _print(result, form)
+    if report:
+        _reporting().write(_reporting().of_refresh(prepared, result, settings), report)
+    return int(_exit_code(result))
+>>>>>>> report
+
+
+def _reporting() -> ModuleType:
+    from goldenctl.cli import reporting  # draws pages: loaded only for --report
+
+    return reporting
 
 
 def _choice(option: str, value: str, known: list[str] | tuple[str, ...]) -> str:
