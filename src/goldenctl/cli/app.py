@@ -21,6 +21,7 @@ COMMANDS: tuple[str, ...] = (
     "verify",
     "refresh",
     "diff",
+    "check",
     "sync",
     "restore",
     "install",
@@ -28,6 +29,8 @@ COMMANDS: tuple[str, ...] = (
     "textconv",
     "catalog",
     "record",
+    "archive",
+    "report",
 )
 """Names in the order of ``--help``; module ``goldenctl.cli.{name}`` holds ``command`` or a group ``app``."""
 
