@@ -30,6 +30,7 @@ COMMANDS: tuple[str, ...] = (
     "catalog",
     "record",
     "archive",
+    "report",
 )
 """Names in the order of ``--help``; module ``goldenctl.cli.{name}`` holds ``command`` or a group ``app``."""
 
