@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import tempfile
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,15 +33,19 @@ SUFFIXES = (".html", ".htm", ".md")
 
 
 def check_target(path: Path) -> None:
-    """Refuse a file name that says no format.
+    """Refuse, before any work is done, a file that no report can be written to.
 
     Raises
     ------
     UsageError
-        The name ends neither in ``.html`` nor in ``.md``.
+        The name ends neither in ``.html`` nor in ``.md``, its folder does not exist, or jinja2 is not installed.
     """
     if path.suffix.lower() not in SUFFIXES:
         raise UsageError(f"{path} is neither HTML nor Markdown", hint="name a file that ends in .html or .md")
+    if not path.parent.is_dir():
+        raise UsageError("no such folder", place=str(path.parent), hint=f"mkdir -p {shlex.quote(str(path.parent))}")
+    if path.suffix.lower() != ".md" and find_spec("jinja2") is None:
+        raise UsageError("the HTML report needs jinja2", hint="pip install 'goldenctl[report]'")
 
 
 def write(report: Report, path: Path) -> None:
@@ -50,7 +56,6 @@ def write(report: Report, path: Path) -> None:
     RepoError
         The file cannot be written.
     """
-    check_target(path)
     text = drawing.markdown(report) if path.suffix.lower() == ".md" else drawing.html(report)
     raw = text.encode("utf-8", "replace")
     try:
@@ -75,7 +80,7 @@ def of_sides(
 ) -> Report:
     """A report of two sides, each golden with the commits that brought its two contents."""
     takes = collect.chooser(selection or Selection(), settings, {**old.entries, **new.entries})
-    result = stage.diff(old, new, settings, takes=takes)
+    result = stage.diff(_shown(old), _shown(new), settings, takes=takes)
     changed = [f.path for f in result.files if f.differs]
     repo = Repo(settings.top)
     told = {path: Entry(path, sides.key_of(path, settings), "") for path in changed}
@@ -84,6 +89,11 @@ def of_sides(
             told[path] = replace(told[path], facts=(*told[path].facts, *arrived))
     facts = [Fact(name, f"{side.name} is {side.commit}") for name, side in (("Old", old), ("New", new)) if _renamed(side)]
     return drawing.build(result, settings, known=told, metrics=metrics, facts=facts)
+
+
+def _shown(side: Side) -> Side:
+    """The side under a name a person can read: whole commit ids shortened."""
+    return replace(side, name=re.sub(r"\b([0-9a-f]{10})[0-9a-f]{30,54}\b", r"\1", side.name))
 
 
 def _renamed(side: Side) -> bool:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from goldenctl.compare import MetricDiff
+from goldenctl.compare import MetricDiff, compare_series, points
 from goldenctl.config import Settings
 from goldenctl.goldenfile import DocumentError, Series, read
 from goldenctl.report.model import SAME, Entry, Fact, Metric, Report
@@ -98,9 +99,23 @@ def _entry(
     file: ComparedFile, settings: Settings, golden: Mapping[str, Series], obtained: Mapping[str, Series], names: Collection[str]
 ) -> Entry:
     chosen = [m for m in file.metrics if not names or m.metric in names]
-    metrics = tuple(Metric(m, golden.get(m.metric), obtained.get(m.metric)) for m in chosen)
+    metrics = tuple(_metric(m, golden.get(m.metric), obtained.get(m.metric), file.path, settings) for m in chosen)
     moved = f"{'from' if file.status == 'added' else 'to'} {file.renamed}" if file.renamed else ""
     return Entry(file.path, key_of(file.path, settings), str(file.status), metrics, note=file.note or moved)
+
+
+def _metric(diff: MetricDiff, golden: Series | None, obtained: Series | None, path: str, settings: Settings) -> Metric:
+    relative = path.removeprefix(settings.root.rstrip("/") + "/" if settings.root else "")
+    tolerance = settings.tolerance_for(diff.metric, relative)
+    made = Metric(diff, golden, obtained, tolerance.window == "median")
+    if golden is None or obtained is None:
+        return replace(made, lost=diff.missing_steps - diff.nonfinite_golden if golden else 0)
+    finite = {s: v for s, v in points(golden).items() if math.isfinite(v)}
+    lost = len(finite.keys() - set(obtained.steps)) if diff.missing_steps else 0
+    if made.new_nonfinite >= 0 or diff.nonfinite_obtained or lost:
+        return replace(made, lost=lost)
+    rest = replace(golden, steps=tuple(finite), values=tuple(finite.values()))
+    return replace(made, repaired=not finite or compare_series(obtained, rest, tolerance).approximate)
 
 
 def _told(entry: Entry, known: Entry) -> Entry:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 
 from goldenctl.compare import MetricDiff
+from goldenctl.report.model import Metric
 
 
 def number(value: float | None, digits: int = 9) -> str:
-    """A value with its own spelling of non-finite ones; empty for None."""
+    """A value, large whole ones (bytes) with thousands separated; empty for None."""
+    if value is not None and 1e6 <= abs(value) < 1e15 and value.is_integer():
+        return f"{value:,.0f}"
     return "" if value is None else f"{value:.{digits}g}"
 
 
@@ -30,10 +33,19 @@ def steps(diff: MetricDiff) -> str:
     return f"{diff.n_common}/{diff.n_golden}" + (f" +{diff.extra_steps}" if diff.extra_steps else "")
 
 
-def pair(diff: MetricDiff) -> str:
-    """The values at the worst place, old → new, or why there are none."""
+def size(metric: Metric) -> str:
+    """The relative difference that counts, and that it is of medians where it is."""
+    text = percent(metric.size)
+    return f"{text} (median)" if text and metric.by_median else text
+
+
+def pair(metric: Metric) -> str:
+    """The values at the worst place or the medians, old → new, or why there are none."""
+    diff = metric.diff
     if diff.n_golden == 0 or diff.n_obtained == 0:
         return "only on the new side" if diff.n_golden == 0 else "only on the old side"
     if diff.worst_golden is None or diff.worst_obtained is None:
         return "text differs" if diff.kind == "text" else "steps differ"
+    if metric.by_median and diff.median_golden is not None and diff.median_obtained is not None:
+        return f"{number(diff.median_golden)} → {number(diff.median_obtained)}"
     return f"{number(diff.worst_golden)} → {number(diff.worst_obtained)}"

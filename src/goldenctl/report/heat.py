@@ -68,12 +68,12 @@ def cell(metric: Metric | None) -> Cell:
         return Cell("same", "=", metric.name)
     if metric.new_nonfinite > 0:
         return Cell("nan", f"+{metric.new_nonfinite} NaN", metric.name)
-    if diff.n_obtained == 0 or diff.missing_steps:
-        return Cell("lost", f"-{diff.missing_steps} steps" if diff.n_obtained else "gone", metric.name)
+    if diff.n_obtained == 0 or metric.lost:
+        return Cell("lost", f"-{metric.lost} steps" if diff.n_obtained else "gone", metric.name)
     if metric.new_nonfinite < 0:
         return Cell("repaired", f"-{-metric.new_nonfinite} NaN", metric.name)
     if diff.kind == "text":
         return Cell("text", "text", metric.name)
-    if diff.n_golden == 0 or diff.max_rel_diff is None:
+    if diff.n_golden == 0 or metric.size is None:
         return Cell("new", "new" if diff.n_golden == 0 else "≠", metric.name)
-    return Cell(f"s{1 + sum(diff.max_rel_diff > limit for limit in SHADES)}", percent(diff.max_rel_diff), metric.name)
+    return Cell(f"s{1 + sum(metric.size > limit for limit in SHADES)}", percent(metric.size), metric.name)

@@ -14,6 +14,9 @@ from goldenctl.model import GoldenKey
 SAME = ("identical", "equal")
 """Statuses of goldens that hold the same numbers on both sides."""
 
+WORRYING = ("refused", "missing", "overwritten", "mixed")
+"""Labels of goldens that somebody has to look at."""
+
 
 @dataclass(frozen=True, slots=True)
 class Fact:
@@ -34,6 +37,20 @@ class Metric:
     """None when the old side lacks the metric, or it is text."""
     obtained: Series | None = None
     """None when the new side lacks the metric, or it is text."""
+    by_median: bool = False
+    """The tolerance compares medians: single steps (warm-up) do not count."""
+    lost: int = 0
+    """Steps with a finite value on the old side that the new side does not have."""
+    repaired: bool = False
+    """Non-finite values went, and what was finite passes the tolerance."""
+
+    @property
+    def size(self) -> float | None:
+        """The relative difference that counts: of the medians, or the largest of all steps; None when there is none."""
+        diff = self.diff
+        if not self.by_median or diff.median_golden is None or diff.median_obtained is None or diff.median_golden == 0:
+            return diff.max_rel_diff
+        return abs(diff.median_obtained - diff.median_golden) / abs(diff.median_golden)
 
     @property
     def name(self) -> str:
@@ -49,13 +66,15 @@ class Metric:
     def gravity(self) -> tuple[bool, int, int, float, float]:
         """What puts a metric first: beyond tolerance, lost steps, new non-finite values, relative and absolute size."""
         diff, volatile = self.diff, field_of(self.name) in VOLATILE_FIELDS
-        sizes = (0.0, 0.0) if volatile else (diff.max_rel_diff or 0.0, diff.max_abs_diff or 0.0)
-        return not diff.approximate, diff.missing_steps, max(self.new_nonfinite, 0), *sizes
+        sizes = (0.0, 0.0) if volatile else (self.size or 0.0, diff.max_abs_diff or 0.0)
+        return self.verdict == "different", self.lost, max(self.new_nonfinite, 0), *sizes
 
     @property
     def verdict(self) -> str:
-        """``same``, ``within tolerance`` or ``different``."""
-        return "same" if self.diff.exact else "within tolerance" if self.diff.approximate else "different"
+        """``same``, ``repaired``, ``within tolerance`` or ``different``."""
+        if self.diff.exact or self.repaired:
+            return "same" if self.diff.exact else "repaired"
+        return "within tolerance" if self.diff.approximate else "different"
 
 
 @dataclass(frozen=True)
@@ -104,10 +123,10 @@ class Entry:
 
     @property
     def gravity(self) -> tuple[int, tuple[bool, int, int, float, float]]:
-        """What puts a golden first: unreadable and removed ones, then those whose worst metric is furthest off."""
+        """What puts a golden first: unreadable, removed, worrying ones, then those whose worst metric is furthest off."""
         worst = self.worst.gravity if self.worst else (False, 0, 0, 0.0, 0.0)
-        rank = {"unreadable": 3, "removed": 2, "changed": 1}.get(self.status, 0)
-        return rank, worst
+        rank = {"unreadable": 4, "removed": 3, "changed": 1}.get(self.status, 0)
+        return max(rank, 2 if self.label in WORRYING else 0), worst
 
 
 @dataclass(frozen=True)

@@ -124,11 +124,11 @@
   }
 
   function figures(metrics) {
-    const names = ["metric", "steps", "max rel", "mean signed", "at step", "old → new", "NaN", "verdict"];
+    const names = ["metric", "steps", "difference", "largest", "mean signed", "at step", "old → new", "NaN", "verdict"];
     const head = node("tr", {}, ...names.map((name) => node("th", { scope: "col" }, name)));
     const lines = metrics.map((m) => {
       const nan = m.nan[0] || m.nan[1] ? `${m.nan[0]} → ${m.nan[1]}` : "";
-      const cells = [m.name, m.steps, m.size, m.mean, m.place === null ? "" : String(m.place), m.pair, nan];
+      const cells = [m.name, m.steps, m.size, m.max, m.mean, m.place === null ? "" : String(m.place), m.pair, nan];
       const verdict = node("td", { class: `v-${m.verdict.replace(" ", "-")}` }, m.verdict);
       return node("tr", {}, ...cells.map((text) => node("td", {}, text)), verdict);
     });
@@ -158,7 +158,7 @@
     const metric = made.metric;
     const width = Math.max(240, made.querySelector(".plot").clientWidth);
     const strips = (metric.na.length ? STRIP + 3 : 0) + (metric.nb.length ? STRIP + 3 : 0);
-    const relative = finite(metric.r).length > 0;
+    const relative = finite(metric.r).some((v) => v !== 0);
     const mainEnd = TOP + MAIN, stripEnd = mainEnd + strips;
     const belowStart = stripEnd + GAP, belowEnd = relative ? belowStart + BELOW : stripEnd;
     const height = belowEnd + FOOT;
@@ -170,6 +170,7 @@
     const y = scale([...finite(metric.a), ...finite(metric.b)], mainEnd, TOP);
 
     frame(image, width, TOP, mainEnd, y);
+    if (y.log) image.append(shape("text", { x: width - RIGHT, y: TOP + 14, "text-anchor": "end" }, "logarithmic"));
     line(image, "old", steps, metric.a, x, y.at);
     line(image, "new", steps, metric.b, x, y.at);
     let strip = mainEnd + 3;
@@ -182,7 +183,7 @@
       strip += STRIP + 3;
     }
     if (relative) {
-      const span = Math.max(...finite(metric.r).map(Math.abs)) || 1e-9;
+      const span = Math.max(...finite(metric.r).map(Math.abs));
       const yr = { at: (v) => (belowStart + belowEnd) / 2 - (v / span) * (BELOW / 2 - 3), ticks: [span, 0, -span] };
       yr.format = (v) => (v === 0 ? "0" : percent(v));
       frame(image, width, belowStart, belowEnd, yr);
@@ -231,7 +232,7 @@
     let low = Math.min(...values), high = Math.max(...values);
     const sorted = [...values].sort((a, b) => a - b);
     const middle = sorted[sorted.length >> 1];
-    const log = low > 0 && high > 20 * middle;
+    const log = low > 0 && high > 8 * middle;
     if (!values.length) [low, high] = [0, 1];
     if (low === high) {
       const room = Math.abs(low) * 0.01 || 1;
@@ -242,7 +243,7 @@
     const at = (v) => bottom - 4 - ((f(v) - a) / (b - a)) * (bottom - top - 8);
     const ticks = log ? [low, 10 ** ((a + b) / 2), high] : rounded(low, high);
     const digits = log ? 2 : Math.min(7, Math.max(1, 1 + Math.ceil(Math.log10(Math.max(Math.abs(low), Math.abs(high)) / ticks.step))));
-    return { at, ticks, format: (v) => plain(v, digits) };
+    return { at, ticks, log, format: (v) => plain(v, digits) };
   }
 
   function rounded(low, high) {

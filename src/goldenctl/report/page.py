@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import math
+import re
 from collections.abc import Sequence
 from importlib import resources
 from typing import Any
@@ -13,9 +14,8 @@ import orjson
 
 from goldenctl import __version__
 from goldenctl.compare import MetricDiff
-from goldenctl.errors import UsageError
 from goldenctl.report.curves import Curve, curve
-from goldenctl.report.figures import pair, percent, steps
+from goldenctl.report.figures import pair, percent, size, steps
 from goldenctl.report.heat import heat_map
 from goldenctl.report.model import Entry, Metric, Report
 
@@ -30,20 +30,12 @@ METRICS = 40
 
 
 def html(report: Report) -> str:
-    """The report as one HTML document.
+    """The report as one HTML document; needs the extra ``report``."""
+    import jinja2
 
-    Raises
-    ------
-    UsageError
-        jinja2 is not installed.
-    """
-    try:
-        import jinja2
-    except ImportError as exc:
-        raise UsageError("the HTML report needs jinja2", hint="pip install 'goldenctl[report]'") from exc
     style, script = _asset("page.css"), _asset("page.js")
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
-    environment.filters |= {"percent": percent, "pair": pair, "steps": steps}
+    environment.filters |= {"size": size, "pair": pair, "breakable": _breakable}
     template = environment.from_string(_asset("page.html.jinja"))
     return template.render(
         report=report,
@@ -56,6 +48,13 @@ def html(report: Report) -> str:
         data=embedded(data(report)),
         version=__version__,
     )
+
+
+def _breakable(text: str) -> str:
+    """Escaped text that may be broken after a slash or an underscore."""
+    from markupsafe import Markup, escape  # comes with jinja2
+
+    return Markup(re.sub(r"([/_])", r"\1<wbr>", str(escape(text))))  # noqa: S704 - escaped just here
 
 
 def _asset(name: str) -> str:
@@ -80,7 +79,7 @@ def link(url: str) -> str:
 def summary(report: Report) -> list[tuple[str, int]]:
     """What the numbers at the top say, in their order."""
     metrics = [m for e in report.entries for m in e.metrics]
-    beyond = sum(1 for e in report.entries if any(not m.diff.approximate for m in e.metrics) and e.status == "changed")
+    beyond = sum(1 for e in report.entries if any(m.verdict == "different" for m in e.metrics) and e.status == "changed")
     introduced = sum(max(m.new_nonfinite, 0) for m in metrics)
     repaired = sum(max(-m.new_nonfinite, 0) for m in metrics if m.diff.n_obtained)
     figures = [("the same", report.same), ("beyond tolerance", beyond), ("new NaN", introduced), ("repaired NaN", repaired)]
@@ -118,10 +117,11 @@ def _metric(metric: Metric) -> dict[str, Any]:
         "name": diff.metric,
         "verdict": metric.verdict,
         "steps": steps(diff),
-        "size": percent(diff.max_rel_diff),
+        "size": size(metric),
+        "max": percent(diff.max_rel_diff),
         "mean": percent(diff.signed_mean_rel_diff),
         "place": _place(diff),
-        "pair": pair(diff),
+        "pair": pair(metric),
         "nan": [diff.nonfinite_golden, diff.nonfinite_obtained],
     }
 

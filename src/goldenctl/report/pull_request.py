@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from goldenctl.report.figures import pair, percent, steps
+from goldenctl.report.figures import pair, size, steps
 from goldenctl.report.model import Entry, Metric, Report
 from goldenctl.report.page import link, summary
 
@@ -12,7 +12,7 @@ SHOWN = 10
 """Goldens before the fold."""
 LENGTH = 60_000
 """Characters; a pull request's text may have 65,536."""
-COLUMNS = ("golden", "platform", "", "worst metric", "steps", "max rel", "old → new", "NaN", "verdict")
+COLUMNS = ("golden", "platform", "", "worst metric", "steps", "difference", "old → new", "NaN", "verdict")
 
 
 def markdown(report: Report) -> str:
@@ -55,7 +55,7 @@ def _table(report: Report, entries: Iterable[Entry]) -> str:
 
 def _header(report: Report) -> list[str]:
     names = [c or "status" for c in COLUMNS if c or report.labelled]
-    right = ("steps", "max rel", "NaN")
+    right = ("steps", "difference", "NaN")
     return [_line(names), _line("---:" if n in right else "---" for n in names)]
 
 
@@ -68,7 +68,7 @@ def _row(report: Report, entry: Entry) -> str:
 def _metric(worst: Metric) -> list[str]:
     diff = worst.diff
     nan = f"{diff.nonfinite_golden} → {diff.nonfinite_obtained}" if diff.nonfinite_golden or diff.nonfinite_obtained else ""
-    return [_escape(worst.name), steps(diff), percent(diff.max_rel_diff), pair(diff), nan]
+    return [_escape(worst.name), steps(diff), size(worst), pair(worst), nan]
 
 
 def _plain(entry: Entry) -> str:
