@@ -25,6 +25,13 @@ def register(connection: duckdb.DuckDBPyConnection, name: str, data: pl.DataFram
     connection.register(name, data.__arrow_c_stream__())
 
 
+def temporary(connection: duckdb.DuckDBPyConnection, name: str, data: pl.DataFrame) -> None:
+    """Make a frame a temporary table, which a query may read as often as it likes; works read only too."""
+    register(connection, "arriving", data)
+    connection.execute(f'CREATE OR REPLACE TEMP TABLE "{name}" AS SELECT * FROM arriving')  # noqa: S608 - our own names
+    connection.unregister("arriving")
+
+
 def insert(connection: duckdb.DuckDBPyConnection, table: str, data: pl.DataFrame, where: str = "") -> None:
     """Append the rows of a frame to a table, columns by name; ``where`` filters them under the name ``new``."""
     register(connection, "arriving", data)

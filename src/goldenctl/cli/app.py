@@ -24,6 +24,8 @@ COMMANDS: tuple[str, ...] = (
     "sync",
     "restore",
     "catalog",
+    "log",
+    "blame",
     "record",
 )
 """Names in the order of ``--help``; module ``goldenctl.cli.{name}`` holds ``command`` or a group ``app``."""
