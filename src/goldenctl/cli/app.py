@@ -28,6 +28,8 @@ COMMANDS: tuple[str, ...] = (
     "merge-driver",
     "textconv",
     "catalog",
+    "log",
+    "blame",
     "record",
     "archive",
     "report",
