@@ -22,6 +22,7 @@ COMMANDS: tuple[str, ...] = (
     "refresh",
     "diff",
     "check",
+    "capture",
     "sync",
     "restore",
     "catalog",
