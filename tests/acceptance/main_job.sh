@@ -69,6 +69,8 @@ said "the pre-commit hook stops a NaN, names metric and repair, and lints the st
 # 4. Refresh from a GitHub Actions run into dev before the sync, matched against the sync.
 git checkout -q -b before "$SYNC^1"
 python "$TOP/tests/acceptance/plant_run.py" "$WORK/corpus" "$SYNC" "$WORK/run"
+PLANTED="$(ls "$WORK"/run/*.zip | wc -l)"
+[ "$PLANTED" -ge 10 ] || fail "only $PLANTED artifacts could be planted"
 (cd "$TOP" && exec python -m tests.doubles.github --repository example/megatron --run "$WORK/run" --port-file "$WORK/port") &
 CHILDREN+=($!)
 for _ in $(seq 100); do [ -s "$WORK/port" ] && break; sleep 0.1; done
@@ -77,12 +79,12 @@ expect 0 goldenctl refresh --from-job github:34695381473 --match "sync:$SYNC" --
 json 'd["run"]["provider"] == "github" and {f["action"] for f in d["files"]} == {"would-write"}'
 [ -z "$(git status --porcelain)" ] || fail "a dry run changed the tree"
 expect 0 goldenctl refresh --from-job github:34695381473 --match "sync:$SYNC" --require identical --yes --commit --format json
-json 'd["summary"]["written"] == 20 and all(m["level"] == "identical" for f in d["files"] for m in f["matches"])'
+json 'd["summary"]["written"] == '"$PLANTED"' and all(m["level"] == "identical" for f in d["files"] for m in f["matches"])'
 [ -z "$(git status --porcelain)" ] || fail "files are left uncommitted"
 git log -1 --format=%B >"$WORK/message"
-[ "$(grep -c '^Golden-Artifact: ' "$WORK/message")" = 20 ] || fail "the commit lacks trailers"
+[ "$(grep -c '^Golden-Artifact: ' "$WORK/message")" = "$PLANTED" ] || fail "the commit lacks trailers"
 git diff --quiet HEAD "$SYNC" -- $(git show --name-only --format= HEAD) || fail "the files are not those of the sync"
-said "20 goldens taken from github:34695381473, byte for byte those of the sync, committed with their provenance"
+said "$PLANTED goldens taken from github:34695381473, byte for byte those of the sync, committed with their provenance"
 if grep -rqF not-a-real-token .goldenctl "$WORK/out" "$WORK/err" "$WORK/message"; then fail "the token was written somewhere"; fi
 
 # 5. Every file the sync took from main is identical when it is taken from main's side.
@@ -99,7 +101,7 @@ said "$(wc -l <"$WORK/taken") files the sync took from main: each identical"
 git checkout -q before
 expect 0 goldenctl catalog status
 expect 0 goldenctl catalog sql --format csv "SELECT count(*) AS files FROM refresh_file WHERE action = 'written'"
-[ "$(tail -1 "$WORK/out" | tr -d '\r')" = 20 ] || fail "the catalog has not 20 written files: $(cat "$WORK/out")"
+[ "$(tail -1 "$WORK/out" | tr -d '\r')" = "$PLANTED" ] || fail "the catalog has not $PLANTED written files: $(cat "$WORK/out")"
 expect 0 goldenctl catalog export --to "$WORK/parquet"
 ls "$WORK"/parquet/*.parquet >/dev/null
 said "the catalog holds the refresh and exports it"

@@ -1,6 +1,6 @@
 """Plant a CI run as GitHub describes it, from the goldens a sync took: ``plant_run.py REPO SYNC FOLDER``.
 
-Twenty goldens of the sync's upstream side that lint finds in order become artifacts of twenty jobs.
+Up to twenty goldens of the sync's upstream side that lint finds in order become artifacts of as many jobs.
 """
 
 from __future__ import annotations

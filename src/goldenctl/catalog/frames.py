@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -12,19 +11,6 @@ import polars as pl
 if TYPE_CHECKING:
     from goldenctl.catalog.rows import Batch, Columns, Values
 
-os.environ.setdefault("ACERO_ALIGNMENT_HANDLING", "ignore")
-"""Where pyarrow is installed DuckDB reads frames through it, and it warns at every frame of Polars otherwise."""
-
-
-class _Stream:
-    """A frame under no name DuckDB knows: given a Polars frame, it would ask for pyarrow."""
-
-    def __init__(self, frame: pl.DataFrame) -> None:
-        self._frame = frame
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        return self._frame.__arrow_c_stream__(requested_schema)
-
 
 def frame(connection: duckdb.DuckDBPyConnection, query: str, parameters: Sequence[Any] | None = None) -> pl.DataFrame:
     """The result of a query as a Polars frame; NaN stays NaN, NULL becomes null."""
@@ -32,8 +18,11 @@ def frame(connection: duckdb.DuckDBPyConnection, query: str, parameters: Sequenc
 
 
 def register(connection: duckdb.DuckDBPyConnection, name: str, data: pl.DataFrame) -> None:
-    """Make a frame readable as table ``name`` until the connection is closed."""
-    connection.register(name, _Stream(data))
+    """Make a frame readable once, as table ``name``.
+
+    The bare capsule spares DuckDB the import of pandas and pyarrow, with which it would look into the frame.
+    """
+    connection.register(name, data.__arrow_c_stream__())
 
 
 def insert(connection: duckdb.DuckDBPyConnection, table: str, data: pl.DataFrame, where: str = "") -> None:
@@ -41,6 +30,33 @@ def insert(connection: duckdb.DuckDBPyConnection, table: str, data: pl.DataFrame
     register(connection, "arriving", data)
     connection.execute(f'INSERT INTO "{table}" BY NAME SELECT * FROM arriving AS new {where}')  # noqa: S608 - our own names
     connection.unregister("arriving")
+
+
+def rows_frame(rows: Sequence[tuple[object, ...]], schema: Mapping[str, Any]) -> pl.DataFrame:
+    """Rows as a frame with the columns of ``schema``."""
+    return pl.DataFrame(rows, schema=dict(schema), orient="row")
+
+
+def clear(connection: duckdb.DuckDBPyConnection, table: str, keys: Sequence[str], data: pl.DataFrame) -> None:
+    """Delete the rows of a table whose key is in a frame."""
+    register(connection, "departing", data.select(keys))
+    same = " AND ".join(f'd."{k}" = t."{k}"' for k in keys)
+    connection.execute(f'DELETE FROM "{table}" AS t USING departing AS d WHERE {same}')  # noqa: S608 - our own names
+    connection.unregister("departing")
+
+
+def replace(
+    connection: duckdb.DuckDBPyConnection,
+    table: str,
+    keys: Sequence[str],
+    rows: Sequence[tuple[object, ...]],
+    schema: Mapping[str, Any],
+) -> None:
+    """Insert rows, taking the place of those with the same key; of two equal keys the last counts."""
+    data = rows_frame(rows, schema).unique(subset=list(keys), keep="last", maintain_order=True)
+    if len(data):
+        clear(connection, table, keys, data)
+        insert(connection, table, data)
 
 
 def _table(columns: Columns, types: Mapping[str, Any]) -> pl.DataFrame:

@@ -5,60 +5,20 @@ Everything is keyed by its own id, so that recording the same thing again change
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import polars as pl
 
 from goldenctl.catalog import store
-from goldenctl.catalog.frames import frame, insert, register, write_batch
-from goldenctl.catalog.rows import Batch, batches, blob_id, utf8
+from goldenctl.catalog.columns import ARTIFACT, GOLDEN, JOB, OBSERVATION, REFRESH, REFRESH_FILE, RUN
+from goldenctl.catalog.frames import clear, frame, insert, replace, rows_frame, write_batch
+from goldenctl.catalog.history import golden_id
+from goldenctl.catalog.rows import Batch, batches, utf8
 from goldenctl.model import Artifact, Candidate, FileResult, GoldenKey, Job, RefreshResult, Run
-
-_TIME = pl.Datetime("us")
-RUN = {
-    "id": pl.String, "provider": pl.String, "run_id": pl.String, "attempt": pl.Int64, "ref": pl.String,
-    "repository": pl.String, "commit": pl.String, "branch": pl.String, "conclusion": pl.String, "started_at": _TIME,
-    "completed_at": _TIME, "url": pl.String, "recorded_at": _TIME,
-}  # fmt: skip
-JOB = {
-    "run": pl.String, "id": pl.String, "attempt": pl.Int64, "name": pl.String, "model": pl.String, "test_case": pl.String,
-    "environment": pl.String, "platform": pl.String, "conclusion": pl.String, "started_at": _TIME, "completed_at": _TIME,
-    "url": pl.String, "allow_failure": pl.Boolean,
-}  # fmt: skip
-ARTIFACT = {
-    "run": pl.String, "id": pl.String, "name": pl.String, "size": pl.Int64, "sha256": pl.String, "job": pl.String,
-    "attempt": pl.Int64, "created_at": _TIME, "expired": pl.Boolean, "url": pl.String,
-}  # fmt: skip
-OBSERVATION = {
-    "golden": pl.Int64, "path": pl.String, "run": pl.String, "job": pl.String, "attempt": pl.Int64, "replicate": pl.String,
-    "artifact": pl.String, "member": pl.String, "document": pl.String, "sha256": pl.String, "observed_at": _TIME,
-}  # fmt: skip
-REFRESH = {
-    "id": pl.String, "started_at": _TIME, "command": pl.String, "dry_run": pl.Boolean, "runs": pl.List(pl.String),
-    "commit": pl.String,
-}  # fmt: skip
-_MATCH = pl.Struct({"rev": pl.String, "commit": pl.String, "level": pl.String, "detail": pl.String})
-REFRESH_FILE = {
-    "refresh": pl.String, "golden": pl.Int64, "path": pl.String, "action": pl.String, "reason": pl.String, "job": pl.String,
-    "attempt": pl.Int64, "artifact": pl.String, "sha256": pl.String, "document": pl.String, "n_findings": pl.Int64,
-    "matches": pl.List(_MATCH),
-}  # fmt: skip
-GOLDEN = {
-    "id": pl.Int64, "path": pl.String, "model": pl.String, "test_case": pl.String, "environment": pl.String,
-    "platform": pl.String, "variant": pl.String, "born_path": pl.String, "alive": pl.Boolean,
-}  # fmt: skip
-Schema = Mapping[str, Any]
-
-
-def golden_id(path: str, life: int = 0) -> int:
-    """Id of the golden born at a path; ``life`` counts those born there before it."""
-    digest = hashlib.blake2b(f"{life}\0{path}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    return int.from_bytes(digest, "little", signed=True)
+from goldenctl.sides import content_id
 
 
 def run_id(run: Run) -> str:
@@ -87,17 +47,17 @@ def record_refresh(path: Path, result: RefreshResult, documents: Mapping[str, by
     """
     parsed = _parse(documents.values())
     now = _utc(datetime.now(UTC))
-    blobs = {name: blob_id(raw) for name, raw in documents.items()}
+    blobs = {name: content_id(raw) for name, raw in documents.items()}
     with store.writing(path, wait) as connection:
         _write_batches(connection, parsed)
         _write_runs(connection, result.runs, now)
         goldens = _goldens(connection, {f.path: f.key for f in result.files})
         runs = [run_id(run) for run in result.runs]
         head = (result.id, _utc(result.started_at), utf8(result.command), result.dry_run, runs, "")
-        _replace(connection, "refresh", ("id",), [head], REFRESH)
+        replace(connection, "refresh", ("id",), [head], REFRESH)
         rows = [_file_row(result.id, goldens[f.path], f, blobs.get(f.path)) for f in result.files]
-        _clear(connection, "refresh_file", ("refresh",), pl.DataFrame({"refresh": [result.id]}))
-        insert(connection, "refresh_file", _frame(rows, REFRESH_FILE))
+        clear(connection, "refresh_file", ("refresh",), pl.DataFrame({"refresh": [result.id]}))
+        insert(connection, "refresh_file", rows_frame(rows, REFRESH_FILE))
 
 
 def record_run(path: Path, run: Run, candidates: Sequence[Candidate], wait: float = store.WAIT) -> int:
@@ -121,7 +81,7 @@ def record_run(path: Path, run: Run, candidates: Sequence[Candidate], wait: floa
         goldens = _goldens(connection, {c.path: c.key for c in candidates})
         before = _count(connection)
         rows = [_observation(goldens[c.path], c, now) for c in candidates]
-        _replace(connection, "observation", ("path", "run", "job", "attempt", "replicate", "member"), rows, OBSERVATION)
+        replace(connection, "observation", ("path", "run", "job", "attempt", "replicate", "member"), rows, OBSERVATION)
         return _count(connection) - before
 
 
@@ -131,7 +91,7 @@ def _count(connection: duckdb.DuckDBPyConnection) -> int:
 
 
 def _parse(contents: Iterable[bytes]) -> list[Batch]:
-    return list(batches({blob_id(raw): raw for raw in contents}.items()))
+    return list(batches({content_id(raw): raw for raw in contents}.items()))
 
 
 def _write_batches(connection: duckdb.DuckDBPyConnection, parsed: Iterable[Batch]) -> None:
@@ -140,11 +100,11 @@ def _write_batches(connection: duckdb.DuckDBPyConnection, parsed: Iterable[Batch
 
 
 def _write_runs(connection: duckdb.DuckDBPyConnection, runs: Sequence[Run], now: datetime | None) -> None:
-    _replace(connection, "run", ("id",), [_run_row(run, now) for run in runs], RUN)
+    replace(connection, "run", ("id",), [_run_row(run, now) for run in runs], RUN)
     jobs = [_job_row(run_id(run), job) for run in runs for job in run.jobs]
-    _replace(connection, "job", ("run", "id", "attempt"), jobs, JOB)
+    replace(connection, "job", ("run", "id", "attempt"), jobs, JOB)
     artifacts = [_artifact_row(run_id(run), artifact) for run in runs for artifact in run.artifacts]
-    _replace(connection, "artifact", ("run", "id", "name"), artifacts, ARTIFACT)
+    replace(connection, "artifact", ("run", "id", "name"), artifacts, ARTIFACT)
 
 
 def _goldens(connection: duckdb.DuckDBPyConnection, keys: Mapping[str, GoldenKey]) -> dict[str, int]:
@@ -155,7 +115,7 @@ def _goldens(connection: duckdb.DuckDBPyConnection, keys: Mapping[str, GoldenKey
         (golden_id(p), utf8(p), k.model, k.test_case, k.environment, k.platform, k.variant, utf8(p), False)
         for p, k in new.items()
     ]
-    _replace(connection, "golden", ("id",), rows, GOLDEN)
+    replace(connection, "golden", ("id",), rows, GOLDEN)
     return {path: known.get(utf8(path), golden_id(path)) for path in keys}
 
 
@@ -182,7 +142,7 @@ def _observation(golden: int, candidate: Candidate, now: datetime | None) -> tup
     ended = (job.completed_at if job else None) or run.completed_at
     where = (utf8(candidate.replicate), artifact.id if artifact else "", utf8(candidate.member))
     source = (run_id(run), job.id if job else "", job.attempt if job else run.attempt)
-    return (golden, utf8(candidate.path), *source, *where, blob_id(candidate.content), candidate.sha256, _utc(ended) or now)
+    return (golden, utf8(candidate.path), *source, *where, content_id(candidate.content), candidate.sha256, _utc(ended) or now)
 
 
 def _file_row(refresh: str, golden: int, file: FileResult, document: str | None) -> tuple[object, ...]:
@@ -194,24 +154,3 @@ def _file_row(refresh: str, golden: int, file: FileResult, document: str | None)
 def _utc(moment: datetime | None) -> datetime | None:
     """The moment in UTC without its zone, as DuckDB's TIMESTAMP has it."""
     return moment.astimezone(UTC).replace(tzinfo=None) if moment else None
-
-
-def _frame(rows: Sequence[tuple[object, ...]], schema: Schema) -> pl.DataFrame:
-    return pl.DataFrame(rows, schema=dict(schema), orient="row")
-
-
-def _clear(connection: duckdb.DuckDBPyConnection, table: str, keys: Sequence[str], data: pl.DataFrame) -> None:
-    register(connection, "departing", data.select(keys))
-    same = " AND ".join(f'd."{k}" = t."{k}"' for k in keys)
-    connection.execute(f'DELETE FROM "{table}" AS t USING departing AS d WHERE {same}')  # noqa: S608 - our own names
-    connection.unregister("departing")
-
-
-def _replace(
-    connection: duckdb.DuckDBPyConnection, table: str, keys: Sequence[str], rows: Sequence[tuple[object, ...]], schema: Schema
-) -> None:
-    """Insert rows, taking the place of those with the same key; of two equal keys the last counts."""
-    data = _frame(rows, schema).unique(subset=list(keys), keep="last", maintain_order=True)
-    if len(data):
-        _clear(connection, table, keys, data)
-        insert(connection, table, data)

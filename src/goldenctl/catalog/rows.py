@@ -84,11 +84,6 @@ class Batch:
         return out
 
 
-def blob_id(raw: bytes) -> str:
-    """The git blob id (SHA-1) of a file's bytes."""
-    return hashlib.sha1(b"blob %d\0" % len(raw) + raw, usedforsecurity=False).hexdigest()
-
-
 def batches(documents: Iterable[tuple[str, bytes]], limit: int = BATCH_BYTES) -> Iterator[Batch]:
     """Parse documents into batches of about ``limit`` raw bytes.
 

@@ -12,7 +12,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.resources import files
@@ -22,6 +22,7 @@ from typing import Any
 import duckdb
 from filelock import FileLock, Timeout
 
+from goldenctl.config import own_folder
 from goldenctl.errors import CatalogBusyError, CatalogError
 
 WAIT = 30.0
@@ -47,7 +48,7 @@ def migrations() -> tuple[str, ...]:
 
 
 @contextmanager
-def writing(path: Path, wait: float = WAIT) -> Iterator[duckdb.DuckDBPyConnection]:
+def writing(path: Path, wait: float = WAIT, done: Callable[[], None] = lambda: None) -> Iterator[duckdb.DuckDBPyConnection]:
     """One transaction: committed at the end, rolled back when anything is raised.
 
     Parameters
@@ -56,6 +57,8 @@ def writing(path: Path, wait: float = WAIT) -> Iterator[duckdb.DuckDBPyConnectio
         The catalog file; made with its folder when there is none.
     wait
         Seconds to wait for other processes.
+    done
+        Called after a commit, when the file is closed and the lock still held.
 
     Raises
     ------
@@ -76,6 +79,7 @@ def writing(path: Path, wait: float = WAIT) -> Iterator[duckdb.DuckDBPyConnectio
             raise CatalogError(f"cannot be written: {_first_line(exc)}", place=str(path)) from exc
         finally:
             connection.close()
+        done()
 
 
 @contextmanager
@@ -108,11 +112,9 @@ def reading(path: Path, wait: float = WAIT) -> Iterator[duckdb.DuckDBPyConnectio
 def _make_folder(path: Path) -> None:
     """The catalog's folder, ignored by git when it is ours."""
     try:
-        if not path.parent.exists():
-            path.parent.mkdir(parents=True)
-        ignore = path.parent / ".gitignore"
-        if path.parent.name == ".goldenctl" and not ignore.exists():
-            ignore.write_text("*\n", "utf-8")
+        if path.parent.name == ".goldenctl":
+            own_folder(path.parent)
+        path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as exc:
         raise CatalogError(f"its folder cannot be made: {exc.strerror}", place=str(path)) from exc
 

@@ -25,8 +25,13 @@ COMMANDS: tuple[str, ...] = (
     "capture",
     "sync",
     "restore",
+    "install",
+    "merge-driver",
+    "textconv",
     "catalog",
     "record",
+    "archive",
+    "report",
 )
 """Names in the order of ``--help``; module ``goldenctl.cli.{name}`` holds ``command`` or a group ``app``."""
 

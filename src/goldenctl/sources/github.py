@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,14 +18,12 @@ from goldenctl.config import Settings
 from goldenctl.errors import NotFoundError, RepoError, SourceError, UsageError
 from goldenctl.git import Repo
 from goldenctl.model import Artifact, Conclusion, Fetched, Job, Run
-from goldenctl.sources import FetchOptions, Source, attribution, http
+from goldenctl.sources import FetchOptions, Source, attribution, http, waiting
 from goldenctl.sources.download import fetch_zip
 from goldenctl.sources.github_api import Api
 from goldenctl.sources.parallel import side_by_side
 
 PUBLIC = "https://api.github.com"
-POLL = 15.0
-"""Seconds between two looks at a run that is waited for."""
 _REF = re.compile(
     r"(?:https?://(?:[^/@]*@)?(?P<host>[^/@]+)/(?P<repository>[^/]+/[^/]+)/actions/runs/|github:)?(?P<run>\d+)"
     r"(?:/attempts/(?P<attempt>\d+))?(?:/job/(?P<job>\d+))?/?(?:[?#].*)?"
@@ -135,11 +132,7 @@ class GithubSource:
         SourceError
             The run cannot be had.
         """
-        found = self._describe()
-        while self._options.wait and any(p.kind == "running" for p in found.problems):
-            time.sleep(POLL)
-            found = self._describe()
-        return found
+        return waiting.described(self._describe, wait=self._options.wait)
 
     def _describe(self) -> Run:
         run = self._run()
