@@ -116,7 +116,7 @@ def capture(folders: Sequence[Path], options: Options) -> Captured:
     UsageError
         Thinning has no room for the pinned steps.
     """
-    files = sorted(_read_all(folders), key=lambda f: (f.first_time, f.path.name))
+    files = _files(folders)
     if not files:
         raise SourceError(
             "no event file with scalars",
@@ -134,6 +134,24 @@ def capture(folders: Sequence[Path], options: Options) -> Captured:
     _refuse_non_finite(kept)
     document = {tag: _block(values, options) for tag, values in kept.items()}
     return Captured(document, tuple(_notes(files, taken, kept, options)))
+
+
+def curves(folders: Sequence[Path], options: Options) -> dict[str, dict[int, float]]:
+    """Tag → step → value of a run's kept scalars on the grid, non-finite values included; empty without event files.
+
+    Raises
+    ------
+    SourceError
+        An event file cannot be read.
+    """
+    files = _files(folders)
+    series = _merged(files[:1] if options.files is Files.FIRST else files, latest_wins=options.files is Files.RESUMED)
+    return {tag: _sampled(values, options) for tag, values in series.items() if not options.metrics or tag in options.metrics}
+
+
+def _files(folders: Iterable[Path]) -> list[Scalars]:
+    """Event files with scalars, in the order of their first values."""
+    return sorted(_read_all(folders), key=lambda f: (f.first_time, f.path.name))
 
 
 def _read_all(folders: Iterable[Path]) -> Iterator[Scalars]:

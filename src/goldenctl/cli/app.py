@@ -23,6 +23,7 @@ COMMANDS: tuple[str, ...] = (
     "diff",
     "check",
     "capture",
+    "tolerance",
     "sync",
     "restore",
     "install",
