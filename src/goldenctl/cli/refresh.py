@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-<<<<<<< HEAD
-from typing import TYPE_CHECKING, Annotated
-=======
 from types import ModuleType
-from typing import TYPE_CHECKING, Annotated, Any
->>>>>>> report
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -73,7 +69,8 @@ def command(
         dry_run=dry_run,
     )
     _check(options, yes=yes)
-<<<<<<< HEAD
+    if report:
+        _reporting().check_target(report)
     with progress.shown("artifacts") as tell:
         fetching = sources.FetchOptions(
             attempt=attempt, max_wait=max_wait, wait=wait, cache=settings.top / ".goldenctl/cache", on_progress=tell
@@ -86,19 +83,9 @@ def command(
     result = prepared.result(dry_run=True) if dry_run else refresh.execute(prepared, settings, _command_line())
     recorded = dry_run or _keep(prepared, result, settings, commit=commit)
     refresh_view.show(result, form)
-    return int(_exit_code(result, recorded=recorded))
-=======
-    if report:
-        _reporting().check_target(report)
-    fetching = sources.FetchOptions(attempt=attempt, max_wait=max_wait, wait=wait, cache=settings.top / ".goldenctl/cache")
-    opened = [sources.open_source(ref, settings, fetching) for ref in from_job]
-    prepared = refresh.plan(opened, settings, options)
-    result = _carry_out(prepared, settings, options, yes=yes, commit=commit, form=form)
-    _print(result, form)
     if report:
         _reporting().write(_reporting().of_refresh(prepared, result, settings), report)
-    return int(_exit_code(result))
->>>>>>> report
+    return int(_exit_code(result, recorded=recorded))
 
 
 def _reporting() -> ModuleType:
