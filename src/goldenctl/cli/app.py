@@ -22,6 +22,8 @@ COMMANDS: tuple[str, ...] = (
     "refresh",
     "diff",
     "check",
+    "capture",
+    "tolerance",
     "sync",
     "restore",
     "install",
