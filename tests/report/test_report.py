@@ -17,7 +17,7 @@ from goldenctl.compare import MetricDiff
 from goldenctl.report import Entry, Fact, Report, html, markdown
 from goldenctl.report.figures import number, percent
 from goldenctl.report.heat import heat_map
-from tests.conftest import ScratchRepo, golden_json
+from tests.conftest import IDENTITY, ScratchRepo, golden_json
 from tests.report.conftest import LOSS, ROOT, SAME, SPEED
 from tests.verdicts.cli import Run
 
@@ -261,12 +261,16 @@ def test_a_refresh_draws_what_it_wrote_and_what_it_refused(moved: ScratchRepo, r
     assert re.search(r"`t5/case_c` \| dgx\\_h100 \| written \| lm loss \| 2/2 \| 25 % \| 2 → 2.5 ", text)
 
 
-def test_a_recorded_refresh_can_be_drawn_later(moved: ScratchRepo, run: Run, tmp_path: Path) -> None:
+def test_a_recorded_refresh_can_be_drawn_later(
+    moved: ScratchRepo, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "run" / SAME
     path.parent.mkdir(parents=True)
     path.write_bytes(golden_json(lm_loss={1: 3.5, 2: 2.5}))
     assert run(moved.top, "refresh", "--from-job", str(tmp_path / "run"), "--yes", "--report", "now.md").code == 0
     ident = run(moved.top, "catalog", "sql", "SELECT id FROM refresh", "--format", "json").json[0]["id"]
+    moved.commit(message="the refresh, in the same second or the next")
+    monkeypatch.setitem(IDENTITY, "GIT_COMMITTER_DATE", "2090-01-01T00:00:00Z")
     moved.commit({ROOT + SAME: golden_json(lm_loss={1: 1.0, 2: 1.0})}, "something else since")
     assert run(moved.top, "report", "--refresh", ident, "--to", "later.md").code == 0
     assert (moved.top / "later.md").read_text() == (moved.top / "now.md").read_text()
