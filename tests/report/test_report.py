@@ -98,7 +98,7 @@ def test_the_heat_map_says_what_happened_in_words_as_well_as_in_shades(moved: Sc
     heat = heat_map(built(moved).entries)
     cells = {(heat.metrics[i], row): (c.kind, c.text) for row, cs in heat.rows for i, c in enumerate(cs)}
     assert cells["lm loss", 0] == ("nan", "+2 NaN")
-    assert cells["num zeros", 0] == ("same", "=")
+    assert "num zeros" not in heat.metrics  # the same everywhere
     assert cells["iteration-time", 1][0] == "s5"
     assert cells["lm loss", 1] == ("none", "")
 

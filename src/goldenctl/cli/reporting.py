@@ -79,7 +79,7 @@ def of_sides(
     for name, side in (("new", new), ("old", old)):
         for path, arrived in _arrived(name, side, repo, settings, changed).items():
             told[path] = replace(told[path], facts=(*told[path].facts, *arrived))
-    facts = [Fact(name, f"{side.name} is {side.commit}") for name, side in (("Old", old), ("New", new)) if _renamed(side)]
+    facts = [Fact(name, f"{side.name} is {side.commit[:10]}") for name, side in (("Old", old), ("New", new)) if _renamed(side)]
     return drawing.build(result, settings, known=told, metrics=metrics, facts=facts)
 
 
