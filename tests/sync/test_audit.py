@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 
 import pytest
@@ -170,6 +171,16 @@ def test_a_textual_mix_of_both_sides_is_mixed(history: Make) -> None:
     assert (made.repo.top / A).read_bytes() == curve(10.0, (2, 1.5), (7, 2.5))
     file = only(made.audit())
     assert (file.kind, file.in_order) == (Class.MIXED, False)
+
+
+@pytest.mark.parametrize("side", [V2, V3])
+def test_one_sides_content_cut_short_is_own_not_mixed(history: Make, side: bytes) -> None:
+    made = history({A: V1})
+    made.on("main", {A: V2})
+    made.on("dev", {A: V3})
+    values = json.loads(side)["lm loss"]["values"]
+    made.merge({A: golden_json(lm_loss={i: values[str(i)] for i in range(1, 5)})})
+    assert only(made.audit()).kind is Class.OWN
 
 
 def test_conflict_markers_are_mixed(history: Make) -> None:

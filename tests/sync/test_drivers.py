@@ -122,6 +122,12 @@ def test_a_diff_shows_a_table_of_metrics(merging: Callable[[str], Merging]) -> N
     ]
 
 
+def test_a_file_that_cannot_be_read_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments in (["textconv", str(tmp_path / "none.json")], ["textconv", "--", str(tmp_path / "none.json")]):
+        assert main(arguments) == 4
+        assert "none.json: cannot be read: No such file or directory" in capsys.readouterr().err
+
+
 def test_installing_twice_changes_nothing_and_keeps_other_attributes(make_repo: Callable[..., ScratchRepo]) -> None:
     repo = make_repo("repo", {PATH: BASE, ".gitattributes": "*.png binary\n"})
     for options in (["--merge-driver", "--policy", "ours"], ["--diff-driver"], ["--merge-driver", "--policy", "theirs"]):

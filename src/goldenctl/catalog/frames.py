@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,9 +10,6 @@ import polars as pl
 
 if TYPE_CHECKING:
     from goldenctl.catalog.rows import Batch, Columns, Values
-
-os.environ.setdefault("ACERO_ALIGNMENT_HANDLING", "ignore")
-"""Where pyarrow is installed DuckDB reads frames through it, and it warns at every frame of Polars otherwise."""
 
 
 def frame(connection: duckdb.DuckDBPyConnection, query: str, parameters: Sequence[Any] | None = None) -> pl.DataFrame:

@@ -12,7 +12,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.resources import files
@@ -48,7 +48,7 @@ def migrations() -> tuple[str, ...]:
 
 
 @contextmanager
-def writing(path: Path, wait: float = WAIT) -> Iterator[duckdb.DuckDBPyConnection]:
+def writing(path: Path, wait: float = WAIT, done: Callable[[], None] = lambda: None) -> Iterator[duckdb.DuckDBPyConnection]:
     """One transaction: committed at the end, rolled back when anything is raised.
 
     Parameters
@@ -57,6 +57,8 @@ def writing(path: Path, wait: float = WAIT) -> Iterator[duckdb.DuckDBPyConnectio
         The catalog file; made with its folder when there is none.
     wait
         Seconds to wait for other processes.
+    done
+        Called after a commit, when the file is closed and the lock still held.
 
     Raises
     ------
@@ -77,6 +79,7 @@ def writing(path: Path, wait: float = WAIT) -> Iterator[duckdb.DuckDBPyConnectio
             raise CatalogError(f"cannot be written: {_first_line(exc)}", place=str(path)) from exc
         finally:
             connection.close()
+        done()
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,8 +47,11 @@ def add(path: Path, batch: Batch, wait: float) -> None:
         write_batch(connection, batch)
 
 
-def replace_history(path: Path, found: History, settings: Settings, wait: float) -> None:
-    """Put commits, lines, revisions, goldens, syncs and what trailers say in the place of what was there."""
+def replace_history(path: Path, found: History, settings: Settings, wait: float, done: Callable[[], None]) -> None:
+    """Put commits, lines, revisions, goldens, syncs and what trailers say in the place of what was there.
+
+    ``done`` is called once the file is closed, before anybody else may write it.
+    """
     frames = {
         "commit": _commits(found.commits),
         "line": _lines(found),
@@ -57,7 +60,7 @@ def replace_history(path: Path, found: History, settings: Settings, wait: float)
     }
     goldens = _goldens(found, settings)
     provenance = _provenance(found)
-    with store.writing(path, wait) as connection:
+    with store.writing(path, wait, done) as connection:
         for table, data in frames.items():
             connection.execute(f'DELETE FROM "{table}"')  # noqa: S608 - our own names
             insert(connection, table, data)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,9 +17,12 @@ from goldenctl.errors import ExitCode
 if TYPE_CHECKING:
     import polars as pl
 
+    from goldenctl.catalog.build import Built
     from goldenctl.catalog.query import Status
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="The catalog of goldens: status, SQL, export.")
+app = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="The catalog of goldens: build, update, status, SQL, export."
+)
 
 
 class SqlFormat(StrEnum):
@@ -37,6 +43,86 @@ def _path(catalog: Path | None) -> Path:
     from goldenctl import config
 
     return catalog.absolute() if catalog else config.load(Path.cwd()).catalog_path
+
+
+BranchOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--branch", help="Branch to read; may be given several times. [default: those of the sync settings]", show_default=False
+    ),
+]
+
+
+@app.command()
+def build(
+    branch: BranchOption = None,
+    catalog: CatalogOption = None,
+    wait: WaitOption = 30.0,
+    format_: Annotated[output.Format, typer.Option("--format")] = output.Format.TABLE,
+) -> int:
+    """Fill the catalog from git history; a build that was stopped goes on where it was.
+
+    Example: goldenctl catalog build
+    """
+    from goldenctl.catalog.build import build
+
+    return _fill(build, branch, catalog, wait, format_)
+
+
+@app.command()
+def update(
+    branch: BranchOption = None,
+    catalog: CatalogOption = None,
+    wait: WaitOption = 30.0,
+    format_: Annotated[output.Format, typer.Option("--format")] = output.Format.TABLE,
+) -> int:
+    """Take in what is new in git since the last build.
+
+    Example: goldenctl catalog update
+    """
+    from goldenctl.catalog.build import update
+
+    return _fill(update, branch, catalog, wait, format_)
+
+
+def _fill(
+    fill: Callable[..., Built], branch: list[str] | None, catalog: Path | None, wait: float, format_: output.Format
+) -> int:
+    from goldenctl import config
+    from goldenctl.git import Repo
+
+    settings = config.load(Path.cwd())
+    path = catalog.absolute() if catalog else settings.catalog_path
+    with _progress() as progress:
+        built = fill(Repo(settings.top), settings, path, branch or (), progress, wait)
+    if format_ is output.Format.JSON:
+        output.json({name: getattr(built, name) for name in _BUILT} | {"catalog": str(path)})
+    elif built.up_to_date:
+        output.result(UP_TO_DATE)
+    else:
+        output.result(
+            f"{path}: {built.commits:,} commits, {built.documents:,} documents, {built.new_documents:,} of them new, "
+            f"from {', '.join(built.branches)}"
+        )
+    return ExitCode.OK
+
+
+_BUILT = ("branches", "commits", "documents", "new_documents", "up_to_date")
+UP_TO_DATE = "the catalog is up to date"
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[int, int], None] | None]:
+    """A bar on a terminal, nothing elsewhere."""
+    if not output.terminal(sys.stderr):
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("documents", total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 @app.command()

@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from goldenctl.cli import output
-from goldenctl.errors import ExitCode, RepoError
+from goldenctl.cli import showing
 
 
 def command(file: Annotated[Path, typer.Argument(help="File with a golden's content.")]) -> int:
@@ -18,11 +17,4 @@ def command(file: Annotated[Path, typer.Argument(help="File with a golden's cont
 
     Example: goldenctl textconv goldens/gpt/gpt3_mcore_te_tp2_pp2/golden_values_dev_dgx_h100.json
     """
-    from goldenctl.sync.textconv import as_text
-
-    try:
-        raw = file.read_bytes()
-    except OSError as exc:
-        raise RepoError(f"cannot be read: {exc.strerror}", place=str(file)) from exc
-    output.result(as_text(raw))
-    return int(ExitCode.OK)
+    return showing.table(str(file))
