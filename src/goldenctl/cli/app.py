@@ -18,23 +18,23 @@ from goldenctl.errors import ExitCode, UsageError
 
 COMMANDS: tuple[str, ...] = (
     "lint",
-    "verify",
     "refresh",
+    "verify",
     "diff",
     "check",
     "capture",
     "tolerance",
-    "sync",
-    "restore",
-    "install",
-    "merge-driver",
-    "textconv",
     "catalog",
     "log",
     "blame",
+    "sync",
+    "restore",
     "record",
     "archive",
     "report",
+    "install",
+    "merge-driver",
+    "textconv",
 )
 """Names in the order of ``--help``; module ``goldenctl.cli.{name}`` holds ``command`` or a group ``app``."""
 
