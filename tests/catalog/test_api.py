@@ -94,7 +94,8 @@ def test_a_revision_is_a_branch_a_commit_or_a_sync(catalog: Catalog, world: Worl
 
 def test_the_tree_of_a_commit_is_that_of_git(catalog: Catalog, world: World) -> None:
     for rev in ("dev", "main", "dev~1", "dev~2"):
-        listed = dict(reversed(line.split()[2:]) for line in world.scratch.git("ls-tree", "-r", rev, "goldens").splitlines())
+        words = [line.split() for line in world.scratch.git("ls-tree", "-r", rev, "goldens").splitlines()]
+        listed = {path: blob for _, _, blob, path in words}
         found = catalog.tree(world.scratch.git("rev-parse", rev))
         assert dict(found.select("path", "document").rows()) == listed
 

@@ -348,3 +348,16 @@ def test_a_second_reader_sees_the_old_history_until_the_last_transaction(world: 
     finally:
         process.communicate("")
     assert world.ask(COUNTS) != before
+
+
+def test_an_update_with_nothing_new_loads_no_heavy_client(world: World) -> None:
+    two_branches(world)
+    world.build()
+    program = (
+        "import sys; from goldenctl.cli.entry import main; code = main(['catalog', 'update'])\n"
+        "print(code, [m for m in ('duckdb', 'polars', 'typer') if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=world.scratch.top, env=os.environ | {"PYTHONPATH": SOURCE}, capture_output=True
+    )
+    assert done.stdout.decode() == "the catalog is up to date\n0 []\n"

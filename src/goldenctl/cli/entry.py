@@ -13,7 +13,7 @@ from goldenctl.errors import ExitCode, GoldenctlError
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command line and return the exit code."""
     args = list(sys.argv[1:] if arguments is None else arguments)
-    return guarded(lambda: _lint(args[1:]) if _plain_lint(args) else _parsed(args))
+    return guarded(lambda: _lint(args[1:]) if _plain_lint(args) else ExitCode.OK if _nothing_new(args) else _parsed(args))
 
 
 def _plain_lint(args: Sequence[str]) -> bool:
@@ -29,6 +29,20 @@ def _lint(paths: Sequence[str]) -> int:
 
     recovery.settle()
     return linting.run(linting.LintOptions(tuple(paths)))
+
+
+def _nothing_new(args: Sequence[str]) -> bool:
+    """Whether this is a plain ``catalog update`` with nothing to do, as a hook or a cron job runs it all day long."""
+    if args != ["catalog", "update"]:
+        return False
+    from goldenctl.catalog import freshness
+    from goldenctl.cli import recovery
+
+    recovery.settle()
+    if not freshness.up_to_date_here():
+        return False
+    output.result(freshness.UP_TO_DATE)
+    return True
 
 
 def _parsed(args: Sequence[str]) -> int:
