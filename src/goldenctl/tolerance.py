@@ -281,17 +281,19 @@ def round_up(value: float) -> float:
     return whole / 10**digits if digits >= 0 else float(whole * 10**-digits)
 
 
-def settings_block(proposals: Sequence[Proposal], scope: str = "") -> str:
+def settings_block(proposals: Sequence[Proposal], scope: str = "", root: str = "") -> str:
     """A settings block to paste into ``pyproject.toml``.
 
     Parameters
     ----------
     scope
         Glob of golden paths below root that the entries hold for; empty takes each proposal's own path.
+    root
+        Folder of golden files, left out of the paths.
     """
     lines = ["[tool.goldenctl.tolerance]"]
     for p in proposals:
-        glob = scope or p.path
+        glob = scope or p.path.removeprefix(f"{root}/")
         name = f'"{p.metric}@{glob}"' if glob else f'"{p.metric}"'
         if p.problem:
             lines.append(f"# {name}: {p.problem}")
