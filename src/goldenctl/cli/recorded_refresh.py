@@ -56,7 +56,8 @@ def of_recorded(ident: str, settings: Settings, *, selection: Selection, metrics
     shapes = {row[7]: row[9] for row in files if row[7] is not None}
     contents = _documents(settings, ident, shapes)
     new = {row[0]: contents[row[7]] for row in files if row[7] in contents and any(r.path == row[0] for r in results)}
-    old = _before(Repo(settings.top), settings, commit, str(started)).only(new)
+    written = {row[0]: row[7] for row in files if row[1] == Action.WRITTEN and row[7]}
+    old = _before(Repo(settings.top), settings, commit, str(started), written).only(new)
     named = sides.of_bytes(", ".join(r.ref for r in runs) or ident, new, settings)
     return reporting.refreshed(result, old, named, settings, metrics=metrics)
 
@@ -97,10 +98,15 @@ def _made(
             yield blob, document(shape, series.get(blob, []), texts.get(blob, {}))
 
 
-def _before(repo: Repo, settings: Settings, commit: str, started: str) -> sides.Side:
-    """The goldens before a refresh: of its commit's parent, or of the newest commit made before it began."""
-    if commit:
-        rev = repo.text("rev-parse", "--verify", f"{commit}^")
-    else:
-        rev = repo.text("rev-list", "-1", "--first-parent", f"--before={started}Z", "HEAD")
-    return sides.revision("golden", rev, repo, settings) if rev else sides.of_bytes("golden", {}, settings)
+def _before(repo: Repo, settings: Settings, commit: str, started: str, written: Mapping[str, str]) -> sides.Side:
+    """The goldens before a refresh: of its commit's parent, or of the newest commit made before it began.
+
+    Git's times have whole seconds: a commit that holds what the refresh wrote was made after it.
+    """
+    rev = f"{commit}^" if commit else repo.text("rev-list", "-1", "--first-parent", f"--before={started}Z", "HEAD")
+    while rev and repo.succeeds("rev-parse", "--verify", "--quiet", f"{rev}^{{commit}}"):
+        side = sides.revision("golden", repo.commit_of(rev), repo, settings)
+        if not written or any(side.entries.get(path) != blob for path, blob in written.items()):
+            return side
+        rev += "^"
+    return sides.of_bytes("golden", {}, settings)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
+import secrets
 import shlex
-import tempfile
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
@@ -58,21 +57,14 @@ def write(report: Report, path: Path) -> None:
     """
     text = drawing.markdown(report) if path.suffix.lower() == ".md" else drawing.html(report)
     raw = text.encode("utf-8", "replace")
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-            temporary = Path(file.name)
-            file.write(raw)
-        temporary.chmod(0o666 & ~_umask())
+        temporary.write_bytes(raw)
         temporary.replace(path)
     except OSError as exc:
-        raise RepoError(f"cannot be written: {exc.strerror or exc}", place=str(path), hint="name another --to") from exc
+        temporary.unlink(missing_ok=True)
+        raise RepoError(f"cannot be written: {exc.strerror or exc}", place=str(path), hint="name another file") from exc
     output.note(f"wrote {path}: {len(report.entries)} goldens, {len(raw) / 1e6:.2f} MB")
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def of_sides(
@@ -87,7 +79,7 @@ def of_sides(
     for name, side in (("new", new), ("old", old)):
         for path, arrived in _arrived(name, side, repo, settings, changed).items():
             told[path] = replace(told[path], facts=(*told[path].facts, *arrived))
-    facts = [Fact(name, f"{side.name} is {side.commit}") for name, side in (("Old", old), ("New", new)) if _renamed(side)]
+    facts = [Fact(name, f"{side.name} is {side.commit[:10]}") for name, side in (("Old", old), ("New", new)) if _renamed(side)]
     return drawing.build(result, settings, known=told, metrics=metrics, facts=facts)
 
 

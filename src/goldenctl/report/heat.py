@@ -11,7 +11,7 @@ from goldenctl.report.figures import percent
 from goldenctl.report.model import Entry, Metric
 
 COLUMNS = 16
-"""Most metrics shown; the rarest give way."""
+"""Most metrics shown; those that differ least often give way."""
 SHADES = (1e-6, 1e-4, 0.01, 0.05)
 """Upper limits of the first shades; what is larger has the last one."""
 
@@ -32,11 +32,11 @@ class HeatMap:
     """Cells by golden and metric."""
 
     metrics: tuple[str, ...]
-    """Names of the columns; fields of inference records without their request."""
+    """Names of the columns, those that differ most often first; fields of inference records without their request."""
     rows: tuple[tuple[int, tuple[Cell, ...]], ...]
     """Index of the entry, and its cells."""
     left_out: int = 0
-    """Metrics without a column."""
+    """Metrics that differ and have no column."""
 
 
 def heat_map(entries: Sequence[Entry]) -> HeatMap:
@@ -44,7 +44,7 @@ def heat_map(entries: Sequence[Entry]) -> HeatMap:
     places = [(i, _by_field(e)) for i, e in enumerate(entries) if e.metrics and e.status == "changed"]
     seen: Counter[str] = Counter()
     for _, fields in places:
-        seen.update({name: 1 + 1000 * (not m.diff.exact) for name, m in fields.items()})
+        seen.update(name for name, m in fields.items() if not m.diff.exact)
     names = [name for name, _ in seen.most_common()]
     shown = tuple(names[:COLUMNS])
     rows = tuple((i, tuple(cell(fields.get(name)) for name in shown)) for i, fields in places)

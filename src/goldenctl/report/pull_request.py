@@ -31,7 +31,7 @@ def markdown(report: Report) -> str:
 
 
 def _counts(report: Report) -> str:
-    return ", ".join(f"{n} {name}" for name, n in summary(report) if n) or "nothing differs"
+    return ", ".join(f"{n} {_escape(name)}" for name, n in summary(report) if n) or "nothing differs"
 
 
 def _fold(report: Report, entries: Sequence[Entry], room: int) -> str:
