@@ -91,6 +91,8 @@ def open_side(name: str, settings: Settings, options: FetchOptions | None = None
     SourceError
         The run cannot be had, or a folder holds no golden.
     """
+    if name.startswith("git:"):
+        return revision_side(name.removeprefix("git:"), settings)
     if provider_of(name, settings) == "tree" or name.isdecimal():
         side = sides.local(name, settings, resolver(settings))
         if side is not None:
