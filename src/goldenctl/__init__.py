@@ -1,3 +1,35 @@
 """Keep golden metric files of large training codebases true."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from goldenctl.catalog.api import Catalog
+
 __version__ = "0.1.0"
+
+
+def open_catalog(path: Path | str | None = None) -> Catalog:
+    """The catalog as a Python object whose methods return Polars frames.
+
+    Parameters
+    ----------
+    path
+        The DuckDB file; None means the one of the repository around the current folder.
+
+    Raises
+    ------
+    CatalogError
+        There is no such file, or it cannot be read.
+
+    Examples
+    --------
+    >>> catalog = goldenctl.open_catalog()  # doctest: +SKIP
+    >>> catalog.values("moe/gpt3_mcore_te_tp2_pp2", metric="lm loss")  # doctest: +SKIP
+    """
+    from goldenctl.catalog import api
+
+    return api.open_catalog(path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -143,3 +144,20 @@ def test_the_json_of_a_plan_and_of_an_audit_come_from_the_command_line(
     assert json.loads(capsys.readouterr().out)["counts"]["overwritten"] == 1
     assert main(["-C", top, "sync", "audit", "HEAD"]) == 1
     assert f"goldenctl restore {A} --from " in capsys.readouterr().out
+
+
+def test_an_audit_names_the_run_that_the_catalog_saw_deliver_the_values(
+    history: Make, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    made = history({A: V1})
+    made.on("main", {A: V2})
+    made.on("dev", {"code.py": b"1"})
+    made.merge()
+    delivered = tmp_path / "run-12" / A
+    delivered.parent.mkdir(parents=True)
+    delivered.write_bytes(V2)
+    top = str(made.repo.top)
+    assert main(["-C", top, "record", "--from-job", str(tmp_path / "run-12")]) == 0
+    capsys.readouterr()
+    assert main(["-C", top, "sync", "audit", "HEAD", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["files"][0]["source"]["run"] == "tree:run-12"

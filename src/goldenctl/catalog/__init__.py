@@ -9,19 +9,16 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from goldenctl.catalog.build import build, update
     from goldenctl.catalog.query import export, sql, status
     from goldenctl.catalog.record import record_refresh, record_run
 
-__all__ = ["build", "export", "record_refresh", "record_run", "sql", "status", "update"]
+__all__ = ["export", "record_refresh", "record_run", "sql", "status"]
 _HOME = {
-    "build": "build",
     "export": "query",
     "record_refresh": "record",
     "record_run": "record",
     "sql": "query",
     "status": "query",
-    "update": "build",
 }
 
 

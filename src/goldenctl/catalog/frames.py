@@ -25,6 +25,13 @@ def register(connection: duckdb.DuckDBPyConnection, name: str, data: pl.DataFram
     connection.register(name, data.__arrow_c_stream__())
 
 
+def temporary(connection: duckdb.DuckDBPyConnection, name: str, data: pl.DataFrame) -> None:
+    """Make a frame a temporary table, which a query may read as often as it likes; works read only too."""
+    register(connection, "arriving", data)
+    connection.execute(f'CREATE OR REPLACE TEMP TABLE "{name}" AS SELECT * FROM arriving')  # noqa: S608 - our own names
+    connection.unregister("arriving")
+
+
 def insert(connection: duckdb.DuckDBPyConnection, table: str, data: pl.DataFrame, where: str = "") -> None:
     """Append the rows of a frame to a table, columns by name; ``where`` filters them under the name ``new``."""
     register(connection, "arriving", data)
@@ -71,17 +78,17 @@ _NULLABLE = {
 
 def _write_values(connection: duckdb.DuckDBPyConnection, values: Values) -> None:
     """Values of contents the catalog lacks; nearly always that is all of them, and the long way round is saved."""
-    contents, lengths = pl.Series(values.contents, dtype=pl.Int64), pl.Series(values.lengths, dtype=pl.Int64)
     data = pl.DataFrame(
         {
-            "content": contents.repeat_by(lengths).explode() if len(contents) else contents,
+            "content": pl.Series(values.contents, dtype=pl.Int64),
             "step": pl.Series(values.steps, dtype=pl.Int64),
             "value": pl.Series(values.values, dtype=pl.Float64),
         }
     )
-    known = frame(connection, "SELECT DISTINCT content FROM series")["content"]
-    if contents.is_in(known.implode()).any():
-        data = data.filter(~pl.col("content").is_in(known.implode()))
+    known = {row[0] for row in connection.execute("SELECT DISTINCT content FROM series").fetchall()}
+    here = known.intersection(values.ids)
+    if here:
+        data = data.filter(~pl.col("content").is_in(list(here)))
     insert(connection, "value", data)
 
 

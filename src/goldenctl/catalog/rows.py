@@ -10,7 +10,6 @@ import math
 from array import array
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 from goldenctl import goldenfile
 from goldenctl.goldenfile import Document, DocumentError, Series, Shape
@@ -25,6 +24,10 @@ SERIES = (
 TEXT = ("document", "name", "text")
 BATCH_BYTES = 32 << 20
 """Raw bytes of documents in one batch, which is one transaction: the most a kill can cost."""
+
+
+Grid = tuple["array[int]", bytes]
+"""Steps as int64, and their digest."""
 
 
 class Columns:
@@ -47,10 +50,10 @@ class Columns:
 class Values:
     """The series contents first met in this batch, one after the other."""
 
+    ids: array[int] = field(default_factory=lambda: array("q"))
+    """Content ids, int64, each once."""
     contents: array[int] = field(default_factory=lambda: array("q"))
-    """Content ids, int64."""
-    lengths: array[int] = field(default_factory=lambda: array("q"))
-    """Number of values of each content."""
+    """Content id of each value."""
     steps: array[int] = field(default_factory=lambda: array("q"))
     """Step of each value, int64."""
     values: array[float] = field(default_factory=lambda: array("d"))
@@ -58,8 +61,8 @@ class Values:
 
     def extend(self, other: Values) -> None:
         """Append the contents of another."""
+        self.ids += other.ids
         self.contents += other.contents
-        self.lengths += other.lengths
         self.steps += other.steps
         self.values += other.values
 
@@ -107,6 +110,7 @@ class _Reader:
     def __init__(self) -> None:
         self.batch = Batch()
         self.counts: dict[int, tuple[int, int]] = {}
+        self.last: tuple[tuple[int, ...] | None, Grid] = None, (array("q"), b"")
 
     def take(self) -> Batch:
         full, self.batch = self.batch, Batch()
@@ -116,18 +120,26 @@ class _Reader:
         self.batch.raw_bytes += len(raw)
         try:
             document = goldenfile.read(raw)
-            _check_range(document)
+            grids = [self._grid(series) for series in document.series]
         except (DocumentError, OverflowError) as exc:
             error = utf8(str(exc)) if isinstance(exc, DocumentError) else "a step or grid number does not fit 64 bits"
             content = _digest(raw)
             self.batch.documents.add(blob, content, len(raw), str(Shape.UNKNOWN), 0, 0, 0, 0, False, False, error)
             return
-        self._add(blob, raw, document)
+        self._add(blob, raw, document, grids)
 
-    def _add(self, blob: str, raw: bytes, document: Document) -> None:
+    def _grid(self, series: Series) -> Grid:
+        """Steps as int64; the metrics of a file mostly share them, and are then given the same."""
+        array("q", (series.start_step or 0, series.end_step or 0, series.step_interval or 0))  # refuses what is too large
+        if series.steps is not self.last[0]:
+            packed = array("q", series.steps)
+            self.last = series.steps, (packed, hashlib.blake2b(packed.tobytes(), digest_size=16).digest())
+        return self.last[1]
+
+    def _add(self, blob: str, raw: bytes, document: Document, grids: list[Grid]) -> None:
         parts, n_values, n_nonfinite = [], 0, 0
-        for position, series in enumerate(document.series):
-            content, (n_nan, n_inf) = self._content(series)
+        for position, (series, steps) in enumerate(zip(document.series, grids, strict=True)):
+            content, (n_nan, n_inf) = self._content(series, steps)
             n_values += len(series.values)
             n_nonfinite += n_nan + n_inf
             name = utf8(series.metric)
@@ -147,31 +159,18 @@ class _Reader:
             n_values, n_nonfinite, len(document.problems), decoded.bare_constants, decoded.twice, None,
         )  # fmt: skip
 
-    def _content(self, series: Series) -> tuple[int, tuple[int, int]]:
+    def _content(self, series: Series, grid: Grid) -> tuple[int, tuple[int, int]]:
         """Content id, and the numbers of NaN and infinite values; a new content is added to the batch."""
-        steps, key = _packed(series.steps)
+        steps, key = grid
         values = array("d", series.values)
         content = _digest(values.tobytes(), key)
         counts = self.counts.get(content)
         if counts is None:
             counts = self.counts[content] = _non_finite(series.values)
             self.batch.metrics.setdefault(series.metric, Values()).extend(
-                Values(array("q", (content,)), array("q", (len(values),)), steps, values)
+                Values(array("q", (content,)), array("q", (content,)) * len(values), steps, values)
             )
         return content, counts
-
-
-def _check_range(document: Document) -> None:
-    for s in document.series:
-        array("q", (s.start_step or 0, s.end_step or 0, s.step_interval or 0))
-        _packed(s.steps)
-
-
-@lru_cache(maxsize=64)
-def _packed(steps: tuple[int, ...]) -> tuple[array[int], bytes]:
-    """Steps as int64 with their digest; the metrics of a file, and of its neighbours, share them."""
-    packed = array("q", steps)
-    return packed, hashlib.blake2b(packed.tobytes(), digest_size=16).digest()
 
 
 def _digest(content: bytes, key: bytes = b"") -> int:

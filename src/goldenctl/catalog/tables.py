@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,8 +65,15 @@ def replace_history(path: Path, found: History, settings: Settings, wait: float,
         for table, data in frames.items():
             connection.execute(f'DELETE FROM "{table}"')  # noqa: S608 - our own names
             insert(connection, table, data)
+        _replace_meta(connection, {"root": settings.root, "branches": json.dumps(list(found.tips))})
         _replace_provenance(connection, provenance)
         _replace_goldens(connection, goldens, found.lives)
+
+
+def _replace_meta(connection: duckdb.DuckDBPyConnection, notes: Mapping[str, str]) -> None:
+    data = pl.DataFrame({"key": list(notes), "value": list(map(utf8, notes.values()))})
+    clear(connection, "meta", ("key",), data)
+    insert(connection, "meta", data)
 
 
 def _commits(commits: Sequence[Commit]) -> pl.DataFrame:

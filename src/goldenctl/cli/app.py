@@ -18,19 +18,23 @@ from goldenctl.errors import ExitCode, UsageError
 
 COMMANDS: tuple[str, ...] = (
     "lint",
-    "verify",
     "refresh",
+    "verify",
     "diff",
     "check",
+    "capture",
+    "tolerance",
+    "catalog",
+    "log",
+    "blame",
     "sync",
     "restore",
-    "install",
-    "merge-driver",
-    "textconv",
-    "catalog",
     "record",
     "archive",
     "report",
+    "install",
+    "merge-driver",
+    "textconv",
 )
 """Names in the order of ``--help``; module ``goldenctl.cli.{name}`` holds ``command`` or a group ``app``."""
 

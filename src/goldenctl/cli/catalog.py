@@ -58,7 +58,7 @@ def build(
     branch: BranchOption = None,
     catalog: CatalogOption = None,
     wait: WaitOption = 30.0,
-    format_: Annotated[output.Format, typer.Option("--format")] = output.Format.TABLE,
+    format: Annotated[output.Format, typer.Option("--format")] = output.Format.TABLE,
 ) -> int:
     """Fill the catalog from git history; a build that was stopped goes on where it was.
 
@@ -66,7 +66,7 @@ def build(
     """
     from goldenctl.catalog.build import build
 
-    return _fill(build, branch, catalog, wait, format_)
+    return _fill(build, branch, catalog, wait, format)
 
 
 @app.command()
@@ -74,7 +74,7 @@ def update(
     branch: BranchOption = None,
     catalog: CatalogOption = None,
     wait: WaitOption = 30.0,
-    format_: Annotated[output.Format, typer.Option("--format")] = output.Format.TABLE,
+    format: Annotated[output.Format, typer.Option("--format")] = output.Format.TABLE,
 ) -> int:
     """Take in what is new in git since the last build.
 
@@ -82,11 +82,11 @@ def update(
     """
     from goldenctl.catalog.build import update
 
-    return _fill(update, branch, catalog, wait, format_)
+    return _fill(update, branch, catalog, wait, format)
 
 
 def _fill(
-    fill: Callable[..., Built], branch: list[str] | None, catalog: Path | None, wait: float, format_: output.Format
+    fill: Callable[..., Built], branch: list[str] | None, catalog: Path | None, wait: float, format: output.Format
 ) -> int:
     from goldenctl import config
     from goldenctl.git import Repo
@@ -95,7 +95,7 @@ def _fill(
     path = catalog.absolute() if catalog else settings.catalog_path
     with _progress() as progress:
         built = fill(Repo(settings.top), settings, path, branch or (), progress, wait)
-    if format_ is output.Format.JSON:
+    if format is output.Format.JSON:
         output.json({name: getattr(built, name) for name in _BUILT} | {"catalog": str(path)})
     elif built.up_to_date:
         output.result(UP_TO_DATE)
@@ -129,7 +129,7 @@ def _progress() -> Iterator[Callable[[int, int], None] | None]:
 def status(
     catalog: CatalogOption = None,
     wait: WaitOption = 30.0,
-    format_: Annotated[output.Format, typer.Option("--format")] = output.Format.TABLE,
+    format: Annotated[output.Format, typer.Option("--format")] = output.Format.TABLE,
 ) -> int:
     """Say what the catalog holds.
 
@@ -138,11 +138,11 @@ def status(
     from goldenctl.catalog.query import status
 
     found = status(_path(catalog), wait)
-    if format_ is output.Format.JSON:
+    if format is output.Format.JSON:
         output.json(_status_json(found))
         return ExitCode.OK
     rows = [(table, f"{count:,}") for table, count in found.rows.items()]
-    if format_ is output.Format.MARKDOWN:
+    if format is output.Format.MARKDOWN:
         output.result(output.markdown(("table", "rows"), rows, right=(1,)))
     else:
         output.result(f"{found.path}: {found.size:,} bytes, schema version {found.schema_version}")
@@ -162,7 +162,7 @@ def sql(
     query: Annotated[str, typer.Argument(help="One SQL query; it can only read.")],
     catalog: CatalogOption = None,
     wait: WaitOption = 30.0,
-    format_: Annotated[SqlFormat, typer.Option("--format")] = SqlFormat.TABLE,
+    format: Annotated[SqlFormat, typer.Option("--format")] = SqlFormat.TABLE,
 ) -> int:
     """Ask the catalog in DuckDB's SQL, read only, without access to files and network.
 
@@ -171,9 +171,9 @@ def sql(
     from goldenctl.catalog.query import sql
 
     rows = sql(_path(catalog), query, wait)
-    if format_ is SqlFormat.JSON:
+    if format is SqlFormat.JSON:
         output.json(rows.to_dicts())
-    elif format_ is SqlFormat.CSV:
+    elif format is SqlFormat.CSV:
         output.result(rows.write_csv() if rows.width else "")
     elif rows.width:
         _table(rows)

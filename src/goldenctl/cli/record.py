@@ -13,7 +13,7 @@ from goldenctl.errors import ExitCode
 
 def command(
     from_job: Annotated[list[str], typer.Option("--from-job", help="Run reference; may be given several times.")],
-    format_: Annotated[output.Format, typer.Option("--format")] = output.Format.TABLE,
+    format: Annotated[output.Format, typer.Option("--format")] = output.Format.TABLE,
 ) -> int:
     """Store a run's observed values in the catalog without touching files.
 
@@ -36,17 +36,17 @@ def command(
             output.note(f"{member.member}: {member.reason}")
         complete = complete and not found.problems
         rows.append((found.run.ref, len(placed.candidates), new, len(placed.unplaced)))
-    _print(rows, format_)
+    _print(rows, format)
     return ExitCode.OK if complete else ExitCode.SOURCE
 
 
-def _print(rows: list[tuple[str, int, int, int]], format_: output.Format) -> None:
+def _print(rows: list[tuple[str, int, int, int]], format: output.Format) -> None:
     names = ("run", "candidates", "new_observations", "unplaced")
-    if format_ is output.Format.JSON:
+    if format is output.Format.JSON:
         output.json({"runs": [dict(zip(names, row, strict=True)) for row in rows]})
         return
     cells = [[str(cell) for cell in row] for row in rows]
-    if format_ is output.Format.MARKDOWN:
+    if format is output.Format.MARKDOWN:
         output.result(output.markdown(names, cells, right=(1, 2, 3)))
     else:
         output.table(names, cells, right=(1, 2, 3))

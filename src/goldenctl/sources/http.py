@@ -47,8 +47,9 @@ _BROKEN = (500, 502, 503, 504)
 _SLOW_DOWN = ("secondary rate limit", "abuse detection", "rate limit exceeded")
 _log = logging.getLogger(__name__)
 
-# Its default hook logs the arguments of the call, and these are signed URLs.
+# Both log signed URLs when they try again, and a process that configures no logging prints warnings.
 stamina.instrumentation.set_on_retry_hooks(())
+logging.getLogger("urllib3.connectionpool").setLevel(logging.ERROR)
 
 
 class CutError(CorruptError):

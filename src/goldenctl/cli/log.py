@@ -1,0 +1,91 @@
+"""``goldenctl log``: the revisions of goldens and what each changed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from goldenctl.cli import output
+from goldenctl.errors import ExitCode
+
+if TYPE_CHECKING:
+    from goldenctl.config import Settings
+
+COLUMNS = ("date", "commit", "change", "sync", "metrics", "values", "nan", "in", "out", "max rel", "path")
+RIGHT = (5, 6, 7, 8, 9)
+
+
+def command(
+    path: Annotated[str, typer.Argument(help="A golden's path, a case, or a glob of either.")],
+    branch: Annotated[
+        str, typer.Option("--branch", help="First-parent line to follow; downstream's by default.", show_default=False)
+    ] = "",
+    metric: Annotated[str, typer.Option("--metric", help="Only this metric.", show_default=False)] = "",
+    format: Annotated[output.Format, typer.Option("--format", help="How to print.")] = output.Format.TABLE,
+) -> int:
+    """Show the revisions of goldens: date, commit, sync, and what changed, through all renames.
+
+    Example: goldenctl log moe/gpt3_mcore_te_tp2_pp2 --metric "lm loss"
+    """
+    from goldenctl import config
+    from goldenctl.catalog import store
+    from goldenctl.catalog.log import log
+
+    settings = config.load(Path.cwd())
+    with store.reading(settings.catalog_path) as connection:
+        found = log(connection, named(path, settings), branch, metric)
+    rows = found.rows(named=True)
+    if format is output.Format.JSON:
+        output.json({"path": path, "revisions": [_json(row) for row in rows]})
+        return ExitCode.OK
+    cells = [_cells(row) for row in reversed(rows)]
+    if format is output.Format.MARKDOWN:
+        output.result(output.markdown(COLUMNS, cells, right=RIGHT))
+    else:
+        output.table(COLUMNS, cells, right=RIGHT)
+    return ExitCode.OK
+
+
+def named(path: str, settings: Settings) -> str:
+    """A path as the catalog knows it: from the repository's top, when there is such a file here."""
+    here = Path.cwd() / path
+    if here.exists() and here.is_relative_to(settings.top):
+        relative = here.relative_to(settings.top).as_posix()
+        return f"{relative}/*" if here.is_dir() else relative
+    return path
+
+
+def _json(row: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "commit": row["commit"],
+        "date": f"{row['committed_at'].isoformat()}Z",
+        "sync": _sync(row) or None,
+        "change": row["change"],
+        "metrics": row["metrics"],
+        "nan_in": row["nan_in"],
+        "nan_out": row["nan_out"],
+        "nan": row["n_nonfinite"],
+        "values": row["n_values"],
+        "missing_steps": row["missing_steps"],
+        "extra_steps": row["extra_steps"],
+        "max_rel_diff": row["max_rel_diff"],
+        "worst_metric": row["worst_metric"],
+        "path": row["path"],
+        "branch": row["branch"],
+        "subject": row["subject"],
+    }
+
+
+def _sync(row: dict[str, Any]) -> str:
+    return f"sync:{row['commit'][:10]}" if row["sync"] else ""
+
+
+def _cells(row: dict[str, Any]) -> list[str]:
+    names = row["metrics"]
+    metrics = ", ".join(names) if len(names) < 3 else f"{len(names)} metrics"
+    numbers = [f"{row[c]:,}" if row[c] else "" for c in ("n_values", "n_nonfinite", "nan_in", "nan_out")]
+    largest = "" if row["max_rel_diff"] is None else f"{row['max_rel_diff']:.2%}"
+    head = [f"{row['committed_at']:%Y-%m-%d}", row["commit"][:10], row["change"], row["sync"] or "", metrics]
+    return [*head, *numbers, largest, row["path"]]
