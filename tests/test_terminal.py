@@ -116,7 +116,7 @@ def test_a_table_fits_eighty_columns_and_widens_with_the_window(repo: ScratchRep
     table, _, note = narrow.partition("the window has no room for ")
     assert max(map(len, table.splitlines())) <= 80
     assert re.search(r"^ gpt/gpt3\w*…[\w/]*dgx_h100 +lm loss +1 .* different", table, re.MULTILINE)
-    assert note.startswith("mean rel, signed, max abs, worst step: widen it")
+    assert note.startswith("steps, mean rel, signed, max abs, worst step: widen it")
     wide = plain(in_terminal(repo.top, 250, "diff", "HEAD~1", "HEAD"))
     assert f"gpt/{CASE}/golden_values_dev_dgx_h100.json" in wide
 

@@ -13,6 +13,8 @@ SHARE = 0.35
 """Of the window, what a name shall have before columns that can be spared get room."""
 WORD = 16
 """Columns up to this width hold single words and numbers, which are never folded."""
+PHRASE = 32
+"""Columns up to this width keep to one line where there is room."""
 FOLDED = 12
 """Least width of a column that folds."""
 WEIGHT = 60
@@ -83,6 +85,10 @@ def _shared(natural: Sequence[int], least: Sequence[int], width: int) -> list[in
     """Widths that fill the window: each column its least, and of the rest a share by what it would like to have."""
     if _total(natural) <= width:
         return list(natural)
-    rest = max(0, width - _total(least))
-    wishes = [min(n, max(WEIGHT, low)) - low for n, low in zip(natural, least, strict=True)]
-    return [low + rest * wish // max(1, sum(wishes), rest) for low, wish in zip(least, wishes, strict=True)]
+    low = list(least)
+    for i in sorted(range(len(natural)), key=natural.__getitem__):  # a phrase in one line before a whole name or sentence
+        if natural[i] <= PHRASE and _total(low) + natural[i] - low[i] <= width:
+            low[i] = natural[i]
+    rest = max(0, width - _total(low))
+    wishes = [min(n, max(WEIGHT, kept)) - kept for n, kept in zip(natural, low, strict=True)]
+    return [kept + rest * wish // max(1, sum(wishes), rest) for kept, wish in zip(low, wishes, strict=True)]
