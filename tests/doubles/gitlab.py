@@ -152,7 +152,7 @@ def load(double: GitlabDouble, spec: Path) -> None:
     said = json.loads(spec.read_text().replace("{url}", double.url))
     for entry in said["projects"]:
         own = {k: v for k, v in entry.items() if not isinstance(v, dict)}
-        tables = {k: {int(n): x for n, x in v.items()} for k, v in entry.items() if isinstance(v, dict)}
+        tables: dict[str, Any] = {k: {int(n): x for n, x in v.items()} for k, v in entry.items() if isinstance(v, dict)}
         double.projects.append(Project(**own, **tables))
     double.zips = {int(n): (spec.parent / path).read_bytes() for n, path in said["zips"].items()}
 
