@@ -16,11 +16,13 @@ from goldenctl.catalog import query, states, store
 from goldenctl.catalog.blame import blame
 from goldenctl.catalog.frames import frame, temporary
 from goldenctl.catalog.log import goldens_named, log, on_line
+from goldenctl.catalog.places import Place, lake, shared
+from goldenctl.catalog.store import reading as opening
 
 
 @dataclass(frozen=True)
 class Catalog:
-    """A catalog file.
+    """A catalog file, or one version of a shared store.
 
     Every method raises :class:`~goldenctl.errors.CatalogError` when the file cannot be read, and
     :class:`~goldenctl.errors.UsageError` for a name the catalog does not know.
@@ -28,12 +30,12 @@ class Catalog:
     Parameters
     ----------
     path
-        The DuckDB file.
+        The DuckDB file, or the lake.
     wait
         Seconds to wait for a process that writes.
     """
 
-    path: Path
+    path: Place
     wait: float = store.WAIT
 
     def sql(self, text: str) -> pl.DataFrame:
@@ -282,21 +284,35 @@ def _first_branch(connection: states.Connection) -> str:
     return next(iter(branches(connection)), "")
 
 
-def open_catalog(path: Path | str | None = None) -> Catalog:
-    """The catalog of a file, or of the repository around the current folder.
+def open_catalog(path: Path | str | None = None, *, store: bool | str = False, as_of: str | int = "") -> Catalog:
+    """The catalog of a file, of the repository around the current folder, or of a team.
 
     Parameters
     ----------
     path
         The DuckDB file; None means the one in the settings.
+    store
+        True means the shared store of the settings, a text the metadata of another: ``postgres://…`` or a file.
+    as_of
+        A version number or a moment (ISO 8601, UTC without a zone) of the shared store; empty means the newest.
 
     Raises
     ------
     CatalogError
-        There is no such file.
+        There is no such file or store.
+    ConfigError
+        The settings name no store.
+    UsageError
+        The store had no such version.
     """
     from goldenctl import config
 
-    file = Path(path) if path is not None else config.load(Path.cwd()).catalog_path
-    with store.reading(file):
-        return Catalog(file)
+    place: Place
+    if isinstance(store, str):
+        place = lake(store, "", str(as_of))
+    elif store or as_of != "":
+        place = shared(config.load(Path.cwd()), str(as_of))
+    else:
+        place = Path(path) if path is not None else config.load(Path.cwd()).catalog_path
+    with opening(place):
+        return Catalog(place)

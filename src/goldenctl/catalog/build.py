@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from goldenctl import syncs
 from goldenctl.catalog import freshness, history
 from goldenctl.catalog.parsing import Parsing
+from goldenctl.catalog.places import Lake, Place
 from goldenctl.config import Settings
 from goldenctl.git import Repo
 
@@ -42,7 +42,7 @@ class Built:
 def build(
     repo: Repo,
     settings: Settings,
-    path: Path,
+    path: Place,
     branches: Sequence[str] = (),
     progress: Progress | None = None,
     wait: float = WAIT,
@@ -52,7 +52,7 @@ def build(
     Parameters
     ----------
     path
-        The catalog file; made when there is none. Documents it has are not parsed again.
+        The catalog file or lake; made when there is none. Documents it has are not parsed again.
     branches
         Branches or revisions; none means downstream and upstream of the settings, or else ``HEAD``.
     progress
@@ -72,7 +72,7 @@ def build(
     tips = freshness.tips(repo, settings, branches)
     commits = history.read(repo, settings, tips.values())
     wanted = history.documents(commits)
-    fresh = not path.exists()
+    fresh = not isinstance(path, Lake) and not path.exists()
     parsing = Parsing(repo, wanted) if fresh else None  # parses while the clients below are being loaded
     from goldenctl.catalog import tables
 
@@ -92,7 +92,7 @@ def build(
 def update(
     repo: Repo,
     settings: Settings,
-    path: Path,
+    path: Place,
     branches: Sequence[str] = (),
     progress: Progress | None = None,
     wait: float = WAIT,

@@ -3,7 +3,7 @@
 
 -- version 1
 
-CREATE TABLE meta (key VARCHAR PRIMARY KEY, value VARCHAR NOT NULL);
+CREATE TABLE meta (key VARCHAR NOT NULL, value VARCHAR NOT NULL); -- no keys: DuckLake has none
 
 -- One row per golden file, through all its renames.
 CREATE TABLE golden (

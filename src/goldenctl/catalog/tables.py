@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import duckdb
 import polars as pl
@@ -14,6 +13,7 @@ from goldenctl.catalog import history, store
 from goldenctl.catalog.columns import COMMIT, GOLDEN, LINE, REFRESH, REFRESH_FILE, REVISION, RUN, SYNC
 from goldenctl.catalog.frames import clear, insert, register, rows_frame, write_batch
 from goldenctl.catalog.history import Commit, Lives, Revision
+from goldenctl.catalog.places import Place
 from goldenctl.catalog.rows import Batch, utf8
 from goldenctl.config import Settings
 from goldenctl.layout import Layout
@@ -35,20 +35,20 @@ class History:
     landings: Sequence[Sync]
 
 
-def missing(path: Path, documents: Iterable[str], wait: float) -> list[str]:
+def missing(path: Place, documents: Iterable[str], wait: float) -> list[str]:
     """Those of the blob ids the catalog has no document for, in the same order."""
     with store.reading(path, wait) as connection:
         known = {row[0] for row in connection.execute("SELECT id FROM document").fetchall()}
     return [blob for blob in documents if blob not in known]
 
 
-def add(path: Path, batch: Batch, wait: float) -> None:
+def add(path: Place, batch: Batch, wait: float) -> None:
     """Add the documents of one batch with their series and values."""
-    with store.writing(path, wait) as connection:
+    with store.writing(path, wait, about="catalog build: documents") as connection:
         write_batch(connection, batch)
 
 
-def replace_history(path: Path, found: History, settings: Settings, wait: float, done: Callable[[], None]) -> None:
+def replace_history(path: Place, found: History, settings: Settings, wait: float, done: Callable[[], None]) -> None:
     """Put commits, lines, revisions, goldens, syncs and what trailers say in the place of what was there.
 
     ``done`` is called once the file is closed, before anybody else may write it.
@@ -61,7 +61,7 @@ def replace_history(path: Path, found: History, settings: Settings, wait: float,
     }
     goldens = _goldens(found, settings)
     provenance = _provenance(found)
-    with store.writing(path, wait, done) as connection:
+    with store.writing(path, wait, done, about="catalog build: history") as connection:
         for table, data in frames.items():
             connection.execute(f'DELETE FROM "{table}"')  # noqa: S608 - our own names
             insert(connection, table, data)

@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from goldenctl.cli import output
+from goldenctl.cli.placing import AsOfOption, StoreOption, place
 from goldenctl.errors import ExitCode
 
 if TYPE_CHECKING:
     import polars as pl
 
     from goldenctl.catalog.build import Built
+    from goldenctl.catalog.places import Place
     from goldenctl.catalog.query import Status
 
 app = typer.Typer(
@@ -39,10 +41,12 @@ CatalogOption = Annotated[
 WaitOption = Annotated[float, typer.Option("--wait", help="Seconds to wait for another process.", min=0.0)]
 
 
-def _path(catalog: Path | None) -> Path:
+def _place(catalog: Path | None, store: bool, as_of: str = "") -> Place:
     from goldenctl import config
 
-    return catalog.absolute() if catalog else config.load(Path.cwd()).catalog_path
+    if catalog and not store and not as_of:
+        return catalog.absolute()
+    return place(config.load(Path.cwd()), catalog=catalog, store=store, as_of=as_of)
 
 
 BranchOption = Annotated[
@@ -57,6 +61,7 @@ BranchOption = Annotated[
 def build(
     branch: BranchOption = None,
     catalog: CatalogOption = None,
+    store: StoreOption = False,
     wait: WaitOption = 30.0,
     format: Annotated[output.Format, typer.Option("--format")] = output.Format.TABLE,
 ) -> int:
@@ -66,13 +71,14 @@ def build(
     """
     from goldenctl.catalog.build import build
 
-    return _fill(build, branch, catalog, wait, format)
+    return _fill(build, branch, catalog, store, wait, format)
 
 
 @app.command()
 def update(
     branch: BranchOption = None,
     catalog: CatalogOption = None,
+    store: StoreOption = False,
     wait: WaitOption = 30.0,
     format: Annotated[output.Format, typer.Option("--format")] = output.Format.TABLE,
 ) -> int:
@@ -82,18 +88,18 @@ def update(
     """
     from goldenctl.catalog.build import update
 
-    return _fill(update, branch, catalog, wait, format)
+    return _fill(update, branch, catalog, store, wait, format)
 
 
 def _fill(
-    fill: Callable[..., Built], branch: list[str] | None, catalog: Path | None, wait: float, format: output.Format
+    fill: Callable[..., Built], branch: list[str] | None, catalog: Path | None, store: bool, wait: float, format: output.Format
 ) -> int:
     from goldenctl import config
     from goldenctl.catalog import freshness
     from goldenctl.git import Repo
 
     settings = config.load(Path.cwd())
-    path = catalog.absolute() if catalog else settings.catalog_path
+    path = place(settings, catalog=catalog, store=store)
     with _progress() as progress:
         built = fill(Repo(settings.top), settings, path, branch or (), progress, wait)
     if format is output.Format.JSON:
@@ -128,6 +134,8 @@ def _progress() -> Iterator[Callable[[int, int], None] | None]:
 @app.command()
 def status(
     catalog: CatalogOption = None,
+    store: StoreOption = False,
+    as_of: AsOfOption = "",
     wait: WaitOption = 30.0,
     format: Annotated[output.Format, typer.Option("--format")] = output.Format.TABLE,
 ) -> int:
@@ -137,7 +145,7 @@ def status(
     """
     from goldenctl.catalog.query import status
 
-    found = status(_path(catalog), wait)
+    found = status(_place(catalog, store, as_of), wait)
     if format is output.Format.JSON:
         output.json(_status_json(found))
         return ExitCode.OK
@@ -161,6 +169,8 @@ def _status_json(found: Status) -> dict[str, Any]:
 def sql(
     query: Annotated[str, typer.Argument(help="One SQL query; it can only read.")],
     catalog: CatalogOption = None,
+    store: StoreOption = False,
+    as_of: AsOfOption = "",
     wait: WaitOption = 30.0,
     format: Annotated[SqlFormat, typer.Option("--format")] = SqlFormat.TABLE,
 ) -> int:
@@ -170,7 +180,7 @@ def sql(
     """
     from goldenctl.catalog.query import sql
 
-    rows = sql(_path(catalog), query, wait)
+    rows = sql(_place(catalog, store, as_of), query, wait)
     if format is SqlFormat.JSON:
         output.json(rows.to_dicts())
     elif format is SqlFormat.CSV:
@@ -190,6 +200,8 @@ def _table(rows: pl.DataFrame) -> None:
 def export(
     to: Annotated[Path, typer.Option("--to", help="Folder for one Parquet file a table.")],
     catalog: CatalogOption = None,
+    store: StoreOption = False,
+    as_of: AsOfOption = "",
     wait: WaitOption = 30.0,
 ) -> int:
     """Copy every table into Parquet files.
@@ -198,6 +210,6 @@ def export(
     """
     from goldenctl.catalog.query import export
 
-    for path in export(_path(catalog), to, wait):
+    for path in export(_place(catalog, store, as_of), to, wait):
         output.result(str(path))
     return ExitCode.OK

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from goldenctl.cli import output
+from goldenctl.cli.placing import AsOfOption, StoreOption, place
 from goldenctl.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ def command(
         str, typer.Option("--branch", help="First-parent line to follow; downstream's by default.", show_default=False)
     ] = "",
     metric: Annotated[str, typer.Option("--metric", help="Only this metric.", show_default=False)] = "",
+    store: StoreOption = False,
+    as_of: AsOfOption = "",
     format: Annotated[output.Format, typer.Option("--format", help="How to print.")] = output.Format.TABLE,
 ) -> int:
     """Show the revisions of goldens: date, commit, sync, and what changed, through all renames.
@@ -30,11 +33,11 @@ def command(
     Example: goldenctl log moe/gpt3_mcore_te_tp2_pp2 --metric "lm loss"
     """
     from goldenctl import config
-    from goldenctl.catalog import store
     from goldenctl.catalog.log import log
+    from goldenctl.catalog.store import reading
 
     settings = config.load(Path.cwd())
-    with store.reading(settings.catalog_path) as connection:
+    with reading(place(settings, store=store, as_of=as_of)) as connection:
         found = log(connection, named(path, settings), branch, metric)
     rows = found.rows(named=True)
     if format is output.Format.JSON:

@@ -8,11 +8,13 @@ from typing import Annotated
 import typer
 
 from goldenctl.cli import output
+from goldenctl.cli.placing import StoreOption, place
 from goldenctl.errors import ExitCode
 
 
 def command(
     from_job: Annotated[list[str], typer.Option("--from-job", help="Run reference; may be given several times.")],
+    store: StoreOption = False,
     format: Annotated[output.Format, typer.Option("--format")] = output.Format.TABLE,
 ) -> int:
     """Store a run's observed values in the catalog without touching files.
@@ -24,12 +26,13 @@ def command(
     from goldenctl.collect import collect
 
     settings = config.load(Path.cwd())
+    target = place(settings, store=store)
     complete, rows = True, []
     for ref in from_job:
         found = collect(ref, settings)
         placed = found.placed
         replicates = [c for group in placed.replicates.values() for c in group]
-        new = record_run(settings.catalog_path, found.run, [*placed.candidates, *replicates])
+        new = record_run(target, found.run, [*placed.candidates, *replicates])
         for problem in found.problems:
             output.note(f"{problem.subject}: {problem.message}")
         for member in placed.unplaced:
