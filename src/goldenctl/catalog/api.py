@@ -15,6 +15,7 @@ import polars as pl
 from goldenctl.catalog import query, states, store
 from goldenctl.catalog.blame import blame
 from goldenctl.catalog.frames import frame, temporary
+from goldenctl.catalog.homes import gather
 from goldenctl.catalog.log import goldens_named, log, on_line
 from goldenctl.catalog.places import Place, lake, shared
 from goldenctl.catalog.store import reading as opening
@@ -246,16 +247,22 @@ class Catalog:
         with store.reading(self.path, self.wait) as connection:
             goldens = goldens_named(connection, pattern)
             temporary(connection, "wanted", pl.DataFrame({"golden": goldens}, schema={"golden": pl.Int64}))
-            found = frame(
+            observed = frame(
                 connection,
                 """
-                SELECT o.path, o.run, o.job, o.attempt, o.replicate, o.observed_at, s.metric, v.step, v."value"
-                FROM observation AS o JOIN wanted USING (golden)
-                JOIN series AS s USING (document) JOIN "value" AS v USING (content)
+                SELECT o.path, o.run, o.job, o.attempt, o.replicate, o.observed_at, s.metric, s.content
+                FROM observation AS o JOIN wanted USING (golden) JOIN series AS s USING (document)
+                """,
+            ).filter(metric=metric)
+            gather(connection, observed.select("content"), goldens)
+            temporary(connection, "observed", observed)
+            return frame(
+                connection,
+                """
+                SELECT o.* EXCLUDE (metric, content), v.step, v."value" FROM observed AS o JOIN gathered AS v USING (content)
                 ORDER BY o.observed_at, o.path, o.replicate, v.step
                 """,
             )
-        return found.filter(metric=metric).drop("metric")
 
     def refreshes(self) -> pl.DataFrame:
         """Every file of every refresh.

@@ -76,7 +76,7 @@ _NULLABLE = {
 }  # fmt: skip
 
 
-def _write_values(connection: duckdb.DuckDBPyConnection, values: Values) -> None:
+def _write_values(connection: duckdb.DuckDBPyConnection, values: Values, homes: Mapping[int, int]) -> None:
     """Values of contents the catalog lacks; nearly always that is all of them, and the long way round is saved."""
     data = pl.DataFrame(
         {
@@ -85,16 +85,35 @@ def _write_values(connection: duckdb.DuckDBPyConnection, values: Values) -> None
             "value": pl.Series(values.values, dtype=pl.Float64),
         }
     )
-    known = {row[0] for row in connection.execute("SELECT DISTINCT content FROM series").fetchall()}
-    here = known.intersection(values.ids)
+    here = known_contents(connection, values.ids)
     if here:
-        data = data.filter(~pl.col("content").is_in(list(here)))
-    insert(connection, "value", data)
+        data = data.filter(~pl.col("content").is_in(here))
+    if homes:
+        data = data.with_columns(home=pl.col("content").replace_strict(homes, default=0, return_dtype=pl.UInt8))
+    if len(data):
+        insert(connection, "value", data)
 
 
-def write_batch(connection: duckdb.DuckDBPyConnection, batch: Batch) -> None:
-    """Write parsed documents inside the open transaction; what the catalog has already is passed over."""
-    _write_values(connection, batch.all_values())
+def known_contents(connection: duckdb.DuckDBPyConnection, ids: Sequence[int] | pl.Series) -> list[int]:
+    """Those of the content ids that the catalog has already."""
+    register(connection, "arriving", pl.DataFrame({"content": pl.Series(ids, dtype=pl.Int64)}))
+    rows = connection.execute("SELECT DISTINCT content FROM series JOIN arriving USING (content)").fetchall()
+    connection.unregister("arriving")
+    return [row[0] for row in rows]
+
+
+def write_batch(connection: duckdb.DuckDBPyConnection, batch: Batch, homes: Mapping[str, int] | None = None) -> None:
+    """Write parsed documents inside the open transaction; what the catalog has already is passed over.
+
+    Parameters
+    ----------
+    homes
+        Document id → the part its values are kept in; None keeps all in part 0.
+    """
+    places = dict(zip(batch.series.names, batch.series.lists, strict=True))
+    pairs = zip(places["content"], places["document"], strict=True)
+    of_contents = {int(str(content)): homes.get(str(document), 0) for content, document in pairs} if homes else {}
+    _write_values(connection, batch.all_values(), of_contents)
     unknown = "WHERE NOT EXISTS (SELECT 1 FROM document AS old WHERE old.id = new.{})".format
     insert(connection, "text", _table(batch.texts, {}), unknown("document"))
     insert(connection, "series", _table(batch.series, _NULLABLE), unknown("document"))

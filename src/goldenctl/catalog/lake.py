@@ -31,6 +31,9 @@ _LATER = re.compile(r"too many clients|connection slots|starting up|shutting dow
 _SECRETS = ("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_ACCESS_KEY_ID", "PGPASSWORD")
 _SAFE = {"autoinstall_known_extensions": False, "autoload_known_extensions": False, "allow_community_extensions": False}
 _SQLITE = (".sqlite", ".sqlite3", ".db")
+_LAYOUT = 'ALTER TABLE "value" SET PARTITIONED BY (home)'
+_INLINE = 200
+"""Rows of one table in one commit that go into the metadata instead of a file, until the store is compacted."""
 Connection = duckdb.DuckDBPyConnection
 
 
@@ -96,7 +99,7 @@ def maintaining(lake: Lake, wait: float) -> Iterator[tuple[Connection, float]]:
                 _make_folders(lake)
                 _attach(connection, lake, deadline, read_only=False)
             _shut_in(connection, lake)
-            store.migrate(connection, str(lake))
+            store.migrate(connection, str(lake), _LAYOUT)
             yield connection, waited
 
 
@@ -150,6 +153,7 @@ def _connected(lake: Lake, verb: str) -> Iterator[Connection]:
 def _attach(connection: Connection, lake: Lake, deadline: float, *, read_only: bool) -> None:
     options = ["READ_ONLY", lake.version_clause] if read_only else []
     options += [f"DATA_PATH '{_quoted(lake.data)}'"] if lake.data else []
+    options += [] if read_only else [f"DATA_INLINING_ROW_LIMIT {_INLINE}"]
     where = f"postgres:{lake.conninfo}" if lake.server else lake.metadata
     if lake.metadata.endswith(_SQLITE) and not lake.server:
         where = f"sqlite:{where}"

@@ -15,6 +15,7 @@ from goldenctl.catalog import store
 from goldenctl.catalog.columns import ARTIFACT, GOLDEN, JOB, OBSERVATION, REFRESH, REFRESH_FILE, RUN
 from goldenctl.catalog.frames import clear, frame, insert, replace, rows_frame, write_batch
 from goldenctl.catalog.history import golden_id
+from goldenctl.catalog.homes import home_of
 from goldenctl.catalog.places import Place
 from goldenctl.catalog.rows import Batch, batches, utf8
 from goldenctl.model import Artifact, Candidate, FileResult, GoldenKey, Job, RefreshResult, Run
@@ -48,8 +49,9 @@ def record_refresh(path: Place, result: RefreshResult, documents: Mapping[str, b
     parsed = _parse(documents.values())
     now = _utc(datetime.now(UTC))
     blobs = {name: content_id(raw) for name, raw in documents.items()}
+    homes = {blobs[f.path]: home_of(f.key.model, f.key.test_case) for f in result.files if f.path in blobs}
     with store.writing(path, wait, about=f"refresh {result.id}") as connection:
-        _write_batches(connection, parsed)
+        _write_batches(connection, parsed, homes)
         _write_runs(connection, result.runs, now)
         goldens = _goldens(connection, {f.path: f.key for f in result.files})
         runs = [run_id(run) for run in result.runs]
@@ -75,8 +77,9 @@ def record_run(path: Place, run: Run, candidates: Sequence[Candidate], wait: flo
     """
     parsed = _parse(c.content for c in candidates)
     now = _utc(datetime.now(UTC))
+    homes = {content_id(c.content): home_of(c.key.model, c.key.test_case) for c in candidates}
     with store.writing(path, wait, about=f"record {run_id(run)}") as connection:
-        _write_batches(connection, parsed)
+        _write_batches(connection, parsed, homes)
         _write_runs(connection, [run], now)
         goldens = _goldens(connection, {c.path: c.key for c in candidates})
         before = _count(connection)
@@ -94,9 +97,9 @@ def _parse(contents: Iterable[bytes]) -> list[Batch]:
     return list(batches({content_id(raw): raw for raw in contents}.items()))
 
 
-def _write_batches(connection: duckdb.DuckDBPyConnection, parsed: Iterable[Batch]) -> None:
+def _write_batches(connection: duckdb.DuckDBPyConnection, parsed: Iterable[Batch], homes: Mapping[str, int]) -> None:
     for batch in parsed:
-        write_batch(connection, batch)
+        write_batch(connection, batch, homes)
 
 
 def _write_runs(connection: duckdb.DuckDBPyConnection, runs: Sequence[Run], now: datetime | None) -> None:

@@ -260,8 +260,8 @@ def _upgrade(path: Path, deadline: float, wait: float) -> None:
         connection.close()
 
 
-def migrate(connection: duckdb.DuckDBPyConnection, place: str) -> None:
-    """Bring the schema to the newest version, all of it or nothing."""
+def migrate(connection: duckdb.DuckDBPyConnection, place: str, besides: str = "SELECT 1") -> None:
+    """Bring the schema to the newest version, all of it or nothing; ``besides`` is done in the same transaction."""
     found = version(connection, place)
     if found == len(migrations()):
         return
@@ -271,4 +271,5 @@ def migrate(connection: duckdb.DuckDBPyConnection, place: str) -> None:
     # no parameter: it would make DuckDB import pandas where that is installed, which takes longer than all the rest
     connection.execute("DELETE FROM meta WHERE key = 'schema_version'")
     connection.execute(f"INSERT INTO meta VALUES ('schema_version', '{len(migrations())}')")  # noqa: S608
+    connection.execute(besides)
     connection.execute("COMMIT")

@@ -33,6 +33,7 @@ COMMANDS: tuple[str, ...] = (
     "archive",
     "report",
     "install",
+    "store",
     "merge-driver",
     "textconv",
 )
