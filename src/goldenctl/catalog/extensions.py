@@ -11,6 +11,11 @@ import duckdb
 from goldenctl.errors import CatalogError
 
 
+def bundled(names: tuple[str, ...]) -> bool:
+    """Whether wheels of this duckdb's version hold all of these extensions."""
+    return all(_file(name).is_file() for name in names)
+
+
 def load(connection: duckdb.DuckDBPyConnection, names: tuple[str, ...]) -> None:
     """Load extensions into a connection.
 
@@ -27,7 +32,7 @@ def load(connection: duckdb.DuckDBPyConnection, names: tuple[str, ...]) -> None:
 
 
 def _load(connection: duckdb.DuckDBPyConnection, name: str) -> None:
-    file = _folder(name) / f"v{duckdb.__version__}" / f"{name}.duckdb_extension"
+    file = _file(name)
     if file.is_file():
         connection.execute(f"LOAD '{_quoted(file)}'")
         return
@@ -36,6 +41,10 @@ def _load(connection: duckdb.DuckDBPyConnection, name: str) -> None:
     except duckdb.Error:
         connection.execute(f"INSTALL {name}")
         connection.execute(f"LOAD {name}")
+
+
+def _file(name: str) -> Path:
+    return _folder(name) / f"v{duckdb.__version__}" / f"{name}.duckdb_extension"
 
 
 def _folder(name: str) -> Path:

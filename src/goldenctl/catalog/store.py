@@ -234,12 +234,13 @@ def version(connection: duckdb.DuckDBPyConnection, place: str) -> int:
     CatalogError
         It is newer than this program, or no catalog of ours.
     """
-    tables = connection.execute("SELECT table_name FROM duckdb_tables() WHERE database_name = current_database()").fetchall()
-    if not tables:
-        return 0
-    row = None
-    if ("meta",) in tables:
+    try:
         row = connection.execute("SELECT \"value\" FROM meta WHERE key = 'schema_version'").fetchone()
+    except duckdb.CatalogException:
+        tables = "SELECT 1 FROM duckdb_tables() WHERE database_name = current_database()"
+        row = None
+        if not connection.execute(tables).fetchone():
+            return 0
     if row is None or not str(row[0]).isdecimal():
         raise CatalogError("is a DuckDB file, but no catalog of goldenctl", place=place, hint="name another file")
     found = int(row[0])

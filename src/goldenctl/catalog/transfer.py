@@ -63,6 +63,8 @@ RECORDS = (
     Kept("golden", ("id",), ("born_path",)),
 )
 
+_UNKNOWN = 'WHERE NOT EXISTS (SELECT 1 FROM "{}" AS old WHERE {})'
+
 
 def push(path: Path, lake: Lake, wait: float = store.WAIT) -> tuple[Moved, ...]:
     """Copy a catalog file into a store; the store is made when there is none.
@@ -92,31 +94,26 @@ def pull(lake: Lake, path: Path, wait: float = store.WAIT) -> tuple[Moved, ...]:
 
 
 def _copy(source: Place, target: Place, wait: float, about: str) -> tuple[Moved, ...]:
-    before = {kept.name: _one(target, wait, f'SELECT count(*) FROM "{kept.name}"') for kept in (*CONTENT, *RECORDS)}
+    with store.reading(target, wait) as connection:
+        before = {kept.name: _count(connection, kept) for kept in (*CONTENT, *RECORDS)}
     for documents in _pieces(source, target, wait):
         _copy_content(source, target, documents, wait, about)
     _copy_records(source, target, wait, about)
-    return tuple(_verify(kept, source, target, wait, before[kept.name]) for kept in (*CONTENT, *RECORDS))
+    with store.reading(source, wait) as here, store.reading(target, wait) as there:
+        return tuple(_verify(kept, here, there, before[kept.name], str(target)) for kept in (*CONTENT, *RECORDS))
 
 
-def _one(place: Place, wait: float, query: str) -> int:
-    with store.reading(place, wait) as connection:
-        row = connection.execute(query).fetchone()
-        return int(row[0]) if row else 0
-
-
-def _frame(place: Place, wait: float, query: str, **tables: pl.DataFrame) -> pl.DataFrame:
-    """The answer to one query over the catalog and some frames, by name."""
-    with store.reading(place, wait) as connection:
-        for name, data in tables.items():
-            temporary(connection, name, data)
-        return frame(connection, query)
+def _count(connection: Connection, kept: Kept) -> int:
+    row = connection.execute(f'SELECT count(*) FROM "{kept.name}"').fetchone()  # noqa: S608 - our own names
+    return int(row[0]) if row else 0
 
 
 def _pieces(source: Place, target: Place, wait: float) -> list[pl.DataFrame]:
     """Documents the target lacks, ``document``, in pieces of about :data:`PIECE` values."""
-    here = _frame(source, wait, "SELECT id AS document, n_values FROM document ORDER BY id")
-    there = _frame(target, wait, "SELECT id AS document FROM document")
+    with store.reading(source, wait) as connection:
+        here = frame(connection, "SELECT id AS document, n_values FROM document ORDER BY id")
+    with store.reading(target, wait) as connection:
+        there = frame(connection, "SELECT id AS document FROM document")
     missing = here.join(there, on="document", how="anti", maintain_order="left")
     pieces = missing.with_columns(piece=pl.col("n_values").cum_sum() // PIECE)
     return [p.select("document") for p in pieces.partition_by("piece", maintain_order=True)] if len(missing) else []
@@ -138,7 +135,7 @@ def _copy_content(source: Place, target: Place, documents: pl.DataFrame, wait: f
         insert(connection, "value", values.filter(~pl.col("content").is_in(known)))
         for table, rows in data.items():
             key = "id" if table == "document" else "document"
-            insert(connection, table, rows, f"WHERE NOT EXISTS (SELECT 1 FROM document AS old WHERE old.id = new.{key})")
+            insert(connection, table, rows, _UNKNOWN.format("document", f"old.id = new.{key}"))
 
 
 def _copy_records(source: Place, target: Place, wait: float, about: str) -> None:
@@ -152,9 +149,7 @@ def _copy_records(source: Place, target: Place, wait: float, about: str) -> None
             _take_over(connection, line, meta, data["golden"])
         for kept in RECORDS:
             same = " AND ".join(f'old."{key}" = new."{key}"' for key in kept.keys)
-            insert(
-                connection, kept.name, data[kept.name], f'WHERE NOT EXISTS (SELECT 1 FROM "{kept.name}" AS old WHERE {same})'
-            )  # noqa: S608
+            insert(connection, kept.name, data[kept.name], _UNKNOWN.format(kept.name, same))
 
 
 def _ahead(connection: Connection, line: pl.DataFrame) -> bool:
@@ -171,20 +166,22 @@ def _take_over(connection: Connection, line: pl.DataFrame, meta: pl.DataFrame, g
         insert(connection, table, data)
 
 
-def _verify(kept: Kept, source: Place, target: Place, wait: float, before: int) -> Moved:
+def _verify(kept: Kept, here: Connection, there: Connection, before: int, place: str) -> Moved:
     """Compare count and checksum of the source's rows with the same rows of the target."""
     scope = {"value": ("content",), "series": ("document",), "text": ("document",)}.get(kept.name, kept.keys)
-    names = ", ".join(f't."{column}"' for column in (*kept.keys, *kept.checked))
-    total = f"SELECT count(*)::BIGINT, coalesce(sum(hash({names})), 0)::VARCHAR FROM "
     columns = ", ".join(f'"{column}"' for column in scope)
-    with store.reading(source, wait) as connection:
-        wanted = frame(connection, f'SELECT DISTINCT {columns} FROM "{kept.name}"')  # noqa: S608 - our own names
-        here = connection.execute(f'{total} "{kept.name}" AS t').fetchone()
-    with store.reading(target, wait) as connection:
-        temporary(connection, "wanted", wanted)
-        there = connection.execute(f'{total} "{kept.name}" AS t JOIN wanted AS w USING ({columns})').fetchone()
-        after = connection.execute(f'SELECT count(*) FROM "{kept.name}"').fetchone()  # noqa: S608 - our own names
-    if here is None or here != there or after is None:
-        fact = f"table {kept.name} has not arrived whole: {here} were sent and {there} are there (rows, checksum)"
-        raise CatalogError(fact, place=str(target), hint="run it again; if it stays, the two hold different data")
-    return Moved(kept.name, int(here[0]), int(after[0]) - before)
+    temporary(there, "wanted", frame(here, f'SELECT DISTINCT {columns} FROM "{kept.name}"'))  # noqa: S608 - our own names
+    sent = _total(here, kept, "")
+    arrived = _total(there, kept, f"JOIN wanted AS w USING ({columns})")
+    if sent != arrived:
+        fact = f"table {kept.name} has not arrived whole: {sent} were sent and {arrived} are there (rows, checksum)"
+        raise CatalogError(fact, place=place, hint="run it again; if it stays, the two hold different data")
+    return Moved(kept.name, sent[0], _count(there, kept) - before)
+
+
+def _total(connection: Connection, kept: Kept, join: str) -> tuple[int, str]:
+    """Number of rows and a checksum of their keys and checked columns, whatever their order."""
+    names = ", ".join(f't."{column}"' for column in (*kept.keys, *kept.checked))
+    query = f'SELECT count(*), coalesce(sum(hash({names})), 0)::VARCHAR FROM "{kept.name}" AS t {join}'  # noqa: S608
+    row = connection.execute(query).fetchone()
+    return (int(row[0]), str(row[1])) if row else (0, "")
