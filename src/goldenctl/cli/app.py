@@ -26,6 +26,7 @@ COMMANDS: tuple[str, ...] = (
     "catalog",
     "log",
     "blame",
+    "drift",
     "record",
 )
 """Names in the order of ``--help``; module ``goldenctl.cli.{name}`` holds ``command`` or a group ``app``."""
