@@ -12,7 +12,8 @@ $(VENV)/.base: requirements/base.txt pyproject.toml
 	touch $@
 
 $(VENV)/.dev: requirements/dev.txt $(VENV)/.base
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check "$$(grep '^uv==' requirements/dev.txt)"
+	$(BIN)/uv pip install --quiet --python $(BIN)/python -r requirements/dev.txt
 	touch $@
 
 demo: $(VENV)/.base
@@ -31,7 +32,6 @@ bench: $(VENV)/.dev
 	$(BIN)/python bench/run.py
 
 lock: $(VENV)/.dev
-	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-emit-index-url --no-annotate pyproject.toml -o requirements/base.txt
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-emit-index-url --no-annotate --no-emit-package goldenctl -c requirements/base.txt requirements/dev.in -o requirements/dev.txt
 

@@ -9,7 +9,11 @@ import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+import hypothesis
 import pytest
+
+hypothesis.settings.register_profile("project", deadline=None)  # a busy machine is no wrong result
+hypothesis.settings.load_profile("project")
 
 IDENTITY = {
     "GIT_AUTHOR_NAME": "A", "GIT_AUTHOR_EMAIL": "a@example.invalid", "GIT_COMMITTER_NAME": "A",
@@ -19,9 +23,11 @@ IDENTITY = {
 
 @pytest.fixture(autouse=True)
 def _clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No token, endpoint or CI switch of the machine reaches a test."""
+    """No token, endpoint or CI switch of the machine reaches a test, and ``-C`` in one does not move the next."""
+    monkeypatch.chdir(Path.cwd())
+    services = ("GITHUB_", "GH_", "GITLAB_", "CI_", "RO_API", "AWS_", "MLFLOW_")
     for name in list(os.environ):
-        if name.startswith(("GITHUB_", "GH_", "GITLAB_", "CI_", "RO_API", "AWS_", "MLFLOW_")) or name in ("CI", "NO_COLOR", "COLUMNS"):
+        if name.startswith(services) or name in ("CI", "NO_COLOR", "COLUMNS"):
             monkeypatch.delenv(name)
     for name, value in IDENTITY.items():
         monkeypatch.setenv(name, value)

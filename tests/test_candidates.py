@@ -96,3 +96,20 @@ def test_the_last_replicate_by_number_is_the_candidate() -> None:
     placed = resolve(RUN, [Fetched(job(), members)], KNOWN)
     assert [c.content for c in placed.candidates] == [b"10"]
     assert [c.content for c in placed.replicates["goldens/moe/tiny_ep8/golden_values_dev_dgx_h100.json"]] == [b"2", b"9", b"10"]
+
+
+def test_files_of_a_revision_keep_their_path_in_old_spellings_too() -> None:
+    settings = Settings(Path("/repo"), root="goldens")
+    names = (
+        "goldens/gpt/a/golden_values_lts.json",
+        "goldens/gpt/a/golden_values_dev_dgxh100_eos.json",
+        "goldens/moe2.0/x/y/golden_values_dev.json",
+    )
+    fetched = Fetched(Artifact("c", "goldens at c", 0), tuple(Member(n, b"{}") for n in names))
+    placed = resolve(Run("c", "git", "c"), [fetched], Known(settings, frozenset()))
+    assert {c.path: (c.key.case, c.key.platform) for c in placed.candidates} == {
+        names[0]: ("gpt/a", ""),
+        names[1]: ("gpt/a", "dgxh100_eos"),
+        names[2]: ("moe2.0/x/y", ""),
+    }
+    assert placed.unplaced == ()

@@ -122,8 +122,7 @@ def resolve(run: Run, fetched: Iterable[Fetched], known: Known) -> Placed:
     for item in fetched:
         for member in item.members:
             try:
-                key = _key_of(item.artifact, member, known)
-                candidate = _candidate(run, item.artifact, member, key, known)
+                candidate = _in_place(run, item.artifact, member, known) or _placed(run, item.artifact, member, known)
             except PlacementError as exc:
                 job = item.artifact.job.name if item.artifact.job else ""
                 unplaced.append(Unplaced(member.name, item.artifact.name, job, str(exc)))
@@ -140,14 +139,31 @@ def _order(candidate: Candidate) -> tuple[int, list[int], str]:
     return attempt, [int(n) for n in re.findall(r"\d+", candidate.replicate)], candidate.member
 
 
-def _candidate(run: Run, artifact: Artifact, member: Member, key: GoldenKey, known: Known) -> Candidate:
+def _in_place(run: Run, artifact: Artifact, member: Member, known: Known) -> Candidate | None:
+    """The candidate of a git revision, whose files have their golden path already, old spellings included."""
+    prefix = known.settings.root.rstrip("/") + "/" if known.settings.root else ""
+    if run.provider != "git" or not member.name.startswith(prefix):
+        return None
+    relative = member.name.removeprefix(prefix)
+    key = known.layout.parse(relative) or known.layout.parse_legacy(relative)
+    if key is None:
+        model, _, rest = relative.rpartition("/")[0].partition("/")
+        key = GoldenKey(model, rest, "", "")
+    return _candidate(run, artifact, member, key, member.name)
+
+
+def _placed(run: Run, artifact: Artifact, member: Member, known: Known) -> Candidate:
+    key = _key_of(artifact, member, known)
     try:
         path = known.layout.path(key)
     except ValueError as exc:
         raise PlacementError(f"its name leads nowhere: {exc}") from exc
+    return _candidate(run, artifact, member, key, f"{known.settings.root}/{path}" if known.settings.root else path)
+
+
+def _candidate(run: Run, artifact: Artifact, member: Member, key: GoldenKey, path: str) -> Candidate:
     digest = hashlib.sha256(member.content).hexdigest()
-    full = f"{known.settings.root}/{path}" if known.settings.root else path
-    return Candidate(full, key, member.content, digest, run, artifact.job, artifact, member.name, member.replicate)
+    return Candidate(path, key, member.content, digest, run, artifact.job, artifact, member.name, member.replicate)
 
 
 def _key_of(artifact: Artifact, member: Member, known: Known) -> GoldenKey:

@@ -57,7 +57,7 @@ def collect(
     selection = selection or Selection()
     source = open_source(ref, settings, options)
     run = source.describe()
-    wanted: list[Artifact] = [a for a in run.artifacts if not a.expired and selection.may_take(a)]
+    wanted: list[Artifact] = [a for a in run.artifacts if selection.may_take(a)]
     fetched = list(source.fetch(wanted))
     placed = resolve(run, fetched, known or known_goldens(settings))
     chosen = tuple(c for c in placed.candidates if selection.takes(c.key))
@@ -91,6 +91,8 @@ def open_side(name: str, settings: Settings, options: FetchOptions | None = None
     SourceError
         The run cannot be had, or a folder holds no golden.
     """
+    if name.startswith("git:"):
+        return revision_side(name.removeprefix("git:"), settings)
     if provider_of(name, settings) == "tree" or name.isdecimal():
         side = sides.local(name, settings, resolver(settings))
         if side is not None:

@@ -186,6 +186,21 @@ def find_top(start: Path) -> Path:
     return start
 
 
+def own_folder(folder: Path) -> Path:
+    """Make a folder of our own that git ignores, and return it.
+
+    Raises
+    ------
+    OSError
+        It cannot be made; the caller knows what it is for.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    ignore = folder / ".gitignore"
+    if not ignore.exists():
+        ignore.write_text("*\n", "utf-8")
+    return folder
+
+
 def load(start: Path) -> Settings:
     """Settings for work that starts in ``start``.
 

@@ -343,3 +343,24 @@ def test_a_link_out_of_root_is_never_followed(case: Case, told: Json, tmp_path: 
     code, result = told()
     assert (code, actions(result)) == (1, {H100: "refused"})
     assert outside.read_bytes() == NAN
+
+
+def test_a_catalog_that_cannot_be_written_is_exit_4_and_the_result_is_still_printed(
+    case: Case, capsys: pytest.CaptureFixture[str]
+) -> None:
+    catalog = case.repo.top / ".goldenctl/catalog.duckdb"
+    catalog.parent.mkdir()
+    catalog.write_bytes(b"no database")
+    case.deliver({H100: GOOD})
+    assert case.refresh("--format", "json") == 4
+    out, err = capsys.readouterr()
+    assert json.loads(out)["summary"]["written"] == 1
+    assert "the golden files are written, but the catalog is not" in err
+    assert case.read(H100) == GOOD
+
+
+def test_a_tracking_server_that_is_down_is_said_once_and_fails_nothing(case: Case, capsys: pytest.CaptureFixture[str]) -> None:
+    case.repo.commit({"goldenctl.toml": '[mlflow]\ntracking_uri = "http://127.0.0.1:9"\n'}, "settings")
+    case.deliver({H100: GOOD})
+    assert case.refresh() == 0
+    assert capsys.readouterr().err.count("MLflow: the refresh is not logged") == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import struct
+import tracemalloc
 import zipfile
 from datetime import UTC, datetime
 
@@ -68,6 +69,16 @@ def test_a_small_zip_takes_one_request() -> None:
     asked = []
     members(RangeReader(lambda a, b: asked.append((a, b)) or raw[a:b], len(raw)), subject="x")  # type: ignore[func-returns-value]
     assert asked == [(0, len(raw))]
+
+
+def test_a_look_at_the_end_takes_what_will_be_needed_there() -> None:
+    raw = bytes(200_000)
+    asked: list[tuple[int, int]] = []
+    reader = RangeReader(lambda a, b: asked.append((a, b)) or raw[a:b], len(raw))  # type: ignore[func-returns-value]
+    for back in (22, 5000, 65536):
+        reader.seek(-back, io.SEEK_END)
+        reader.read(22)
+    assert asked == [(200_000 - 65_536, 200_000)]
 
 
 def test_a_short_range_is_an_error() -> None:
@@ -169,6 +180,19 @@ def test_a_size_that_lies_does_not_expand() -> None:
     [(kind, message)] = problems_of(bytes(raw))
     assert kind == "corrupt"
     assert "Bad CRC-32" in message
+
+
+def test_a_size_that_lies_never_fills_the_memory() -> None:
+    raw = bytearray(zipped({H100: b" " * 2**26}))
+    for mark, offset in ((b"PK\x03\x04", 22), (b"PK\x01\x02", 24)):
+        at = raw.index(mark) + offset
+        raw[at : at + 4] = struct.pack("<L", 100)
+    stream = io.BytesIO(bytes(raw))
+    tracemalloc.start()
+    members(stream, subject="x")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2**23
 
 
 def test_a_member_larger_than_allowed_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

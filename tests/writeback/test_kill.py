@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import itertools
 import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -79,6 +82,33 @@ def test_a_kill_of_the_recovery_itself_is_recovered_from(tmp_path: Path, stop: s
     assert later > 3
 
 
+def test_a_kill_while_a_failed_write_back_is_undone_ends_in_the_old_files(tmp_path: Path) -> None:
+    for later in itertools.count(1):
+        top = build(tmp_path / str(later))
+        word = killed_at_step(partial(_failing, top), later)
+        assert whole(top), word
+        recover(top)
+        assert untouched(top), word
+        if not word:
+            break
+    assert later > 5
+
+
+def _failing(top: Path, step: Callable[[str], None]) -> None:
+    """A write-back whose second replacement fails; ``step`` is told of the undoing alone."""
+    words: list[str] = []
+
+    def failing(word: str) -> None:
+        words.append(word)
+        if words.count("replaced") == 2 and word == "replaced":
+            raise OSError(errno.EIO, os.strerror(errno.EIO), "disk")
+        if words.count("replaced") >= 2:
+            step(word)
+
+    with contextlib.suppress(RepoError):
+        write(top, failing)
+
+
 def _word(top: Path, number: int) -> str:
     shutil.rmtree(top, ignore_errors=True)
     return killed_at_step(lambda step: write(build(top), step), number)
@@ -125,7 +155,7 @@ def test_temporary_files_swept_away_in_between_are_made_again(tmp_path: Path) ->
         ('"goldens/a.json"', "7"),
         ('"goldens"', '"elsewhere"'),
         ('"files"', '"flies"'),
-        ('"mode": 416', '"mode": -1'),
+        ('"old": "', '"old": "x'),
         ("{", "["),
     ],
 )

@@ -22,6 +22,7 @@ from typing import Any
 import duckdb
 from filelock import FileLock, Timeout
 
+from goldenctl.config import own_folder
 from goldenctl.errors import CatalogBusyError, CatalogError
 
 WAIT = 30.0
@@ -111,11 +112,9 @@ def reading(path: Path, wait: float = WAIT) -> Iterator[duckdb.DuckDBPyConnectio
 def _make_folder(path: Path) -> None:
     """The catalog's folder, ignored by git when it is ours."""
     try:
-        if not path.parent.exists():
-            path.parent.mkdir(parents=True)
-        ignore = path.parent / ".gitignore"
-        if path.parent.name == ".goldenctl" and not ignore.exists():
-            ignore.write_text("*\n", "utf-8")
+        if path.parent.name == ".goldenctl":
+            own_folder(path.parent)
+        path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as exc:
         raise CatalogError(f"its folder cannot be made: {exc.strerror}", place=str(path)) from exc
 

@@ -12,22 +12,30 @@ from typing import Annotated
 import typer
 from typer._click.exceptions import ClickException
 
-from goldenctl import __version__
 from goldenctl.cli import output, recovery
 from goldenctl.errors import ExitCode, UsageError
+from goldenctl.version import __version__
 
 COMMANDS: tuple[str, ...] = (
     "lint",
-    "verify",
     "refresh",
+    "verify",
     "diff",
-    "sync",
-    "restore",
+    "check",
+    "capture",
+    "tolerance",
     "catalog",
     "log",
     "blame",
     "drift",
+    "sync",
+    "restore",
     "record",
+    "archive",
+    "report",
+    "install",
+    "merge-driver",
+    "textconv",
 )
 """Names in the order of ``--help``; module ``goldenctl.cli.{name}`` holds ``command`` or a group ``app``."""
 

@@ -1,4 +1,4 @@
-"""The entry point: errors become exit codes here, and a plain lint starts without the option parser."""
+"""The entry point: errors become exit codes here, and a plain lint or textconv starts without the option parser."""
 
 from __future__ import annotations
 
@@ -13,7 +13,15 @@ from goldenctl.errors import ExitCode, GoldenctlError
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command line and return the exit code."""
     args = list(sys.argv[1:] if arguments is None else arguments)
-    return guarded(lambda: _lint(args[1:]) if _plain_lint(args) else ExitCode.OK if _nothing_new(args) else _parsed(args))
+    return guarded(lambda: _run(args))
+
+
+def _run(args: Sequence[str]) -> int:
+    if _plain_lint(args):
+        return _lint(args[1:])
+    if args[:1] == ["textconv"] and len(args) == 2 and not args[1].startswith("-"):
+        return _textconv(args[1])
+    return int(ExitCode.OK) if _nothing_new(args) else _parsed(args)
 
 
 def _plain_lint(args: Sequence[str]) -> bool:
@@ -29,6 +37,14 @@ def _lint(paths: Sequence[str]) -> int:
 
     recovery.settle()
     return linting.run(linting.LintOptions(tuple(paths)))
+
+
+def _textconv(path: str) -> int:
+    """One file for ``git diff``, which starts this twice a golden."""
+    from goldenctl.cli import recovery, showing
+
+    recovery.settle()
+    return showing.table(path)
 
 
 def _nothing_new(args: Sequence[str]) -> bool:

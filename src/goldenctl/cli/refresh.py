@@ -4,37 +4,37 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from goldenctl import config
-from goldenctl.cli import output
+from goldenctl.cli import completing, output, progress, refresh_view
 from goldenctl.errors import CatalogError, ExitCode, UsageError
-from goldenctl.model import Action, FileResult, MatchLevel, RefreshResult
+from goldenctl.model import Action, MatchLevel, RefreshResult
 from goldenctl.selection import Only, Selection
 
 if TYPE_CHECKING:
     from goldenctl.refresh import Options, Plan
 
 LEVELS = ("identical", "equal", "close")
-RELATION = {
-    MatchLevel.IDENTICAL: "identical to",
-    MatchLevel.EQUAL: "equal to",
-    MatchLevel.CLOSE: "close to",
-    MatchLevel.DIFFERENT: "different from",
-    MatchLevel.ABSENT: "absent at",
-}
-"""How a level is said before the revision's name."""
 
 
 def command(
     from_job: Annotated[list[str], typer.Option("--from-job", metavar="REF", help="Run to take values from; may be repeated.")],
     only: Annotated[Only, typer.Option(help="Which goldens to touch.")] = Only.ALL,
-    case: Annotated[list[str] | None, typer.Option(metavar="GLOB", help="Cases to touch, model/test_case.")] = None,
-    platform: Annotated[list[str] | None, typer.Option(metavar="P", help="Platforms to touch.")] = None,
+    case: Annotated[
+        list[str] | None, typer.Option(metavar="GLOB", help="Cases to touch, model/test_case.", autocompletion=completing.cases)
+    ] = None,
+    platform: Annotated[
+        list[str] | None, typer.Option(metavar="P", help="Platforms to touch.", autocompletion=completing.platforms)
+    ] = None,
     scope: Annotated[str, typer.Option(help="Replace the whole file, only bad metrics, or only bad values.")] = "file",
-    match: Annotated[list[str] | None, typer.Option(metavar="REV", help="Say how candidates match this revision.")] = None,
+    match: Annotated[
+        list[str] | None,
+        typer.Option(metavar="REV", help="Say how candidates match this revision.", autocompletion=completing.revisions),
+    ] = None,
     require: Annotated[str | None, typer.Option(help="Refuse candidates that match less: identical, equal, close.")] = None,
     fix: Annotated[bool, typer.Option("--fix", help="Apply lint's mechanical repairs to candidates first.")] = False,
     allow: Annotated[list[str] | None, typer.Option(metavar="RULE:METRIC", help="Admit one finding.")] = None,
@@ -47,6 +47,9 @@ def command(
     attempt: Annotated[int | None, typer.Option(help="Attempt of the run to take; the newest by default.")] = None,
     max_wait: Annotated[float, typer.Option(help="Longest wait for a rate limit, in seconds.")] = 300.0,
     wait: Annotated[bool, typer.Option("--wait", help="Wait for a run that is still in progress.")] = False,
+    report: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw what changed into FILE.html or FILE.md, see report.")
+    ] = None,
     form: Annotated[output.Format, typer.Option("--format", help="How to print the result.")] = output.Format.TABLE,
 ) -> int:
     """Take golden values from a CI run and write the good ones into the repository.
@@ -73,12 +76,29 @@ def command(
         dry_run=dry_run,
     )
     _check(options, yes=yes)
-    fetching = sources.FetchOptions(attempt=attempt, max_wait=max_wait, wait=wait, cache=settings.top / ".goldenctl/cache")
-    opened = [sources.open_source(ref, settings, fetching) for ref in from_job]
-    prepared = refresh.plan(opened, settings, options)
-    result = _carry_out(prepared, settings, options, yes=yes, commit=commit, form=form)
-    _print(result, form)
-    return int(_exit_code(result))
+    if report:
+        _reporting().check_target(report)
+    with progress.shown("artifacts") as tell:
+        fetching = sources.FetchOptions(
+            attempt=attempt, max_wait=max_wait, wait=wait, cache=settings.top / ".goldenctl/cache", on_progress=tell
+        )
+        opened = [sources.open_source(ref, settings, fetching) for ref in from_job]
+        prepared = refresh.plan(opened, settings, options)
+    if not dry_run and not yes and prepared.changes:
+        refresh_view.show(prepared.result(dry_run=True), output.Format.TABLE)
+        typer.confirm(f"Write {len(prepared.changes)} golden files?", abort=True, err=True)
+    result = prepared.result(dry_run=True) if dry_run else refresh.execute(prepared, settings, _command_line())
+    recorded = dry_run or _keep(prepared, result, settings, commit=commit)
+    refresh_view.show(result, form)
+    if report:
+        _reporting().write(_reporting().of_refresh(prepared, result, settings), report)
+    return int(_exit_code(result, recorded=recorded))
+
+
+def _reporting() -> ModuleType:
+    from goldenctl.cli import reporting  # draws pages: loaded only for --report
+
+    return reporting
 
 
 def _choice(option: str, value: str, known: list[str] | tuple[str, ...]) -> str:
@@ -101,120 +121,31 @@ def _check(options: Options, *, yes: bool) -> None:
         raise UsageError("nobody to ask here", hint="add --yes to write, or --dry-run to look first")
 
 
-def _carry_out(
-    prepared: Plan, settings: config.Settings, options: Options, *, yes: bool, commit: bool, form: output.Format
-) -> RefreshResult:
+def _keep(prepared: Plan, result: RefreshResult, settings: config.Settings, *, commit: bool) -> bool:
+    """Commit and record a refresh, and log it where settings ask for it; false when the catalog has no record of it."""
     from goldenctl import refresh
 
-    line = _command_line()
-    if options.dry_run:
-        return prepared.result(dry_run=True, command=line)
-    if prepared.changes and not yes:
-        _print(prepared.result(dry_run=True), output.Format.TABLE)
-        typer.confirm(f"Write {len(prepared.changes)} golden files?", abort=True, err=True)
-    result = refresh.execute(prepared, settings, line)
     if commit and prepared.changes:
         output.note(f"committed {refresh.commit(result, settings)[:10]}")
+    if settings.mlflow is not None and prepared.changes:
+        output.note(refresh.log(prepared, result, settings))
     try:
         refresh.record(result, prepared.documents(), settings)
     except CatalogError as exc:
         output.error(f"the golden files are written, but the catalog is not: {exc}")
-        raise typer.Exit(int(ExitCode.STATE)) from exc
-    return result
+        return False
+    return True
 
 
 def _command_line() -> str:
     return " ".join(["goldenctl", *sys.argv[1:]])
 
 
-def _exit_code(result: RefreshResult) -> ExitCode:
+def _exit_code(result: RefreshResult, *, recorded: bool) -> ExitCode:
+    if not recorded:
+        return ExitCode.STATE
     if result.problems:
         return ExitCode.SOURCE
     if result.unplaced or result.count(Action.REFUSED) or result.count(Action.MISSING):
         return ExitCode.FINDINGS
     return ExitCode.OK
-
-
-def _print(result: RefreshResult, form: output.Format) -> None:
-    for problem in result.problems:
-        output.error(f"{problem.subject}: {problem.message}" + (f"\n  next: {problem.hint}" if problem.hint else ""))
-    for item in result.unplaced:
-        output.note(f"not placed: {item.member} of {item.artifact}: {item.reason}")
-    if form is output.Format.JSON:
-        output.json(as_json(result))
-        return
-    columns = ("golden", "platform", "action", "match", "reason")
-    rows = [_row(f) for f in result.files]
-    if form is output.Format.MARKDOWN:
-        output.result(output.markdown(columns, rows) + "\n" + _summary(result))
-    else:
-        if rows:
-            output.table(columns, rows)
-        output.result(_summary(result))
-
-
-def _row(item: FileResult) -> tuple[str, str, str, str, str]:
-    matches = ", ".join(f"{RELATION[m.level]} {m.rev}" for m in item.matches)
-    notes = "; ".join([item.reason, *item.notes] if item.reason else item.notes)
-    return item.key.case + item.key.variant, item.key.platform, item.action.value, matches, notes
-
-
-def _summary(result: RefreshResult) -> str:
-    counts = _counts(result)
-    return ", ".join(f"{n} {name}" for name, n in counts.items())
-
-
-def _counts(result: RefreshResult) -> dict[str, int]:
-    written = Action.WOULD_WRITE if result.dry_run else Action.WRITTEN
-    shown = (written, Action.UNCHANGED, Action.REFUSED, Action.MISSING)
-    return {a.value: result.count(a) for a in shown}
-
-
-def as_json(result: RefreshResult) -> dict[str, Any]:
-    """The refresh as contract section 6 has it, with ``runs`` for several and ``problems`` added."""
-    runs = [
-        {
-            "ref": r.ref,
-            "provider": r.provider,
-            "id": r.id,
-            "attempt": r.attempt,
-            "commit": r.commit,
-            "conclusion": r.conclusion.value,
-        }
-        for r in result.runs
-    ]
-    counts = {a.value: result.count(a) for a in (Action.WRITTEN, Action.UNCHANGED, Action.REFUSED, Action.MISSING)}
-    if result.dry_run:
-        counts[Action.WOULD_WRITE.value] = result.count(Action.WOULD_WRITE)
-    return {
-        "id": result.id,
-        "run": runs[0] if runs else None,
-        "runs": runs,
-        "files": [_file_json(f) for f in result.files],
-        "problems": [{"subject": p.subject, "kind": p.kind, "message": p.message} for p in result.problems],
-        "unplaced": [{"member": u.member, "artifact": u.artifact, "job": u.job, "reason": u.reason} for u in result.unplaced],
-        "summary": counts,
-    }
-
-
-def _file_json(item: FileResult) -> dict[str, Any]:
-    return {
-        "path": item.path,
-        "case": item.key.case,
-        "environment": item.key.environment,
-        "platform": item.key.platform,
-        "variant": item.key.variant,
-        "action": item.action.value,
-        "reason": item.reason,
-        "job": item.job,
-        "attempt": item.attempt,
-        "artifact": item.artifact,
-        "sha256": item.sha256,
-        "findings": [
-            {"rule": f.rule, "severity": f.severity.value, "metric": f.metric, "count": f.count, "message": f.message}
-            for f in item.findings
-        ],
-        "matches": [{"rev": m.rev, "level": m.level.value, "commit": m.commit, "detail": m.detail} for m in item.matches],
-        "metrics": list(item.metrics),
-        "notes": list(item.notes),
-    }

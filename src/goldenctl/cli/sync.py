@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,7 +12,7 @@ import typer
 from goldenctl.cli import output
 from goldenctl.cli.output import Format
 from goldenctl.config import Settings
-from goldenctl.errors import ExitCode, UsageError
+from goldenctl.errors import CatalogError, ExitCode, UsageError
 from goldenctl.model import Finding
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def audit_command(
     from goldenctl.sync.summary import sentences
 
     settings = _settings()
-    found = audit(Repo(settings.top), settings, rev, lint=_lint(settings))
+    found = audit(Repo(settings.top), settings, rev, lint=_lint(settings), recorded=_recorded(settings))
     said = sentences(found, settings.platforms, settings.sync.upstream, settings.sync.downstream)
     if form is Format.JSON:
         output.json(report.as_json(found, said))
@@ -97,6 +97,24 @@ def _check(check: Callable[[str, bytes, Settings], list[Finding]], settings: Set
     return check(path, raw, settings)
 
 
+def _recorded(settings: Settings) -> Callable[[str], Sequence[str]]:
+    """SHA-256 of a content → the runs that delivered it, as far as there is a catalog."""
+    if not settings.catalog_path.exists():
+        return lambda digest: ()
+    from goldenctl.catalog import sql
+
+    query = "SELECT DISTINCT sha256, regexp_replace(run, '#.*$', '') FROM observation ORDER BY ALL"
+    try:
+        rows = sql(settings.catalog_path, query).rows()
+    except CatalogError as exc:
+        output.note(f"without the catalog: {exc}")
+        return lambda digest: ()
+    runs: dict[str, list[str]] = {}
+    for digest, run in rows:
+        runs.setdefault(digest, []).append(run)
+    return lambda digest: runs.get(digest, ())
+
+
 def _show_plan(found: Plan, form: Format) -> None:
     for line in _plan_lines(found):
         output.result(line)
@@ -114,10 +132,14 @@ def _plan_lines(found: Plan) -> list[str]:
     of = "the last" if not found.first_excluded else f"{found.missing - found.taken} stay for the next; the first is"
     rest = f"{of} {found.first_excluded[:10]}" if found.first_excluded else "nothing stays behind"
     return [
-        f"{found.downstream} lacks {found.missing} commits of {found.upstream}; this slice has the oldest {found.taken}",
+        f"{found.downstream} lacks {_commits(found.missing)} of {found.upstream}; this slice has the oldest {found.taken}",
         f"from {found.first[:10]} to {found.tip[:10]}, {rest}",
         f"next: git merge {found.tip}",
     ]
+
+
+def _commits(n: int) -> str:
+    return "1 commit" if n == 1 else f"{n} commits"
 
 
 def _plan_row(file: PlannedFile) -> list[str]:
@@ -138,11 +160,11 @@ def _show_audit(found: Audit) -> None:
     left = len(found.completeness.left_behind)
     if left:
         output.result(f"{left} siblings of changed goldens did not change; see --format json, completeness")
-    rows = [_audit_row(f) for f in found.files if not f.in_order]
+    rows = [_audit_row(f) for f in found.worrying]
     if rows:
         output.table(("golden", "class", "values of", "was", "new errors"), rows, right=(4,), title="to be looked at")
-    for file in found.files:
-        if file.lost and not file.in_order:
+    for file in found.worrying:
+        if file.lost:
             output.result(file.lost.restore)
 
 

@@ -17,8 +17,9 @@ from goldenctl.config import Tolerance
 from goldenctl.goldenfile import Document, Series
 
 __all__ = [
-    "RECORD_TOLERANCES", "VOLATILE_FIELDS", "MetricDiff", "ToleranceFor", "allowed_bad_steps", "approximate", "compare",
-    "compare_series", "equal", "exceeding", "field_of", "median_window", "points", "same_series", "same_value", "within",
+    "RECORD_TOLERANCES", "VOLATILE_FIELDS", "Common", "MetricDiff", "ToleranceFor", "allowed_bad_steps", "approximate",
+    "compare", "compare_series", "equal", "exceeding", "field_of", "median_window", "points", "same_series", "same_value",
+    "within",
 ]  # fmt: skip
 
 ToleranceFor = Callable[[str], Tolerance]

@@ -7,6 +7,6 @@ stage gets what it needs as an argument and none knows the next.
 from __future__ import annotations
 
 from goldenctl.refresh.options import Options, Scope
-from goldenctl.refresh.pipeline import Plan, commit, execute, plan, record
+from goldenctl.refresh.pipeline import Plan, commit, execute, log, plan, record
 
-__all__ = ["Options", "Plan", "Scope", "commit", "execute", "plan", "record"]
+__all__ = ["Options", "Plan", "Scope", "commit", "execute", "log", "plan", "record"]

@@ -47,7 +47,7 @@ class Judge:
             fixed = lint.fix(candidate.path, candidate.content, self._settings)
         content = fixed.content
         findings = tuple(lint.check(candidate.path, content, self._settings))
-        base = self._base(candidate, findings, fixed)
+        base = replace(self._base(candidate, findings, fixed), matches=self._matches(candidate.path, content))
         reason = self._refusal(candidate, content, old, findings, replicates)
         if reason:
             return _refused(base, reason, content)
@@ -56,8 +56,9 @@ class Judge:
                 content, metrics = scoped(old, content, candidate.path, self._settings, self._options)
             except ScopeError as exc:
                 return _refused(base, str(exc), content)
-            base = replace(base, metrics=metrics, sha256=hashlib.sha256(content).hexdigest())
-        return self._matched(base, candidate.path, content, old)
+            digest = hashlib.sha256(content).hexdigest()
+            base = replace(base, metrics=metrics, sha256=digest, matches=self._matches(candidate.path, content))
+        return self._required(base, candidate.path, content, old)
 
     def _base(self, candidate: Candidate, findings: tuple[Finding, ...], fixed: Fixed) -> FileResult:
         job, artifact = candidate.job, candidate.artifact
@@ -128,12 +129,10 @@ class Judge:
                 return True
         return False
 
-    def _matched(self, base: FileResult, path: str, content: bytes, old: bytes | None) -> Verdict:
-        matches = self._matches(path, content)
-        result = replace(base, matches=matches)
+    def _required(self, result: FileResult, path: str, content: bytes, old: bytes | None) -> Verdict:
         required = self._options.require
         if required is not None:
-            short = [m for m in matches if not m.level.meets(required)]
+            short = [m for m in result.matches if not m.level.meets(required)]
             if short:
                 why = f"matches {short[0].rev} only as {short[0].level.value}, {required.value} is required"
                 return _refused(result, why + (f" ({short[0].detail})" if short[0].detail else ""), content)

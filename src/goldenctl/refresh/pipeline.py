@@ -263,3 +263,14 @@ def record(result: RefreshResult, documents: Mapping[str, bytes], settings: Sett
     from goldenctl import catalog  # duckdb is loaded only when there is something to record
 
     catalog.record_refresh(settings.catalog_path, result, documents)
+
+
+def log(prepared: Plan, result: RefreshResult, settings: Settings) -> str:
+    """Log a refresh to MLflow and say in one sentence what came of it; a server that is down never fails a refresh."""
+    try:
+        from goldenctl import mlflow_sink
+    except ModuleNotFoundError as exc:
+        return f"MLflow: the refresh is not logged, {exc.name} is not installed; pip install 'goldenctl[mlflow]'"
+    old = {c.path: c.old for c in prepared.changes}
+    new = {c.path: c.new for c in prepared.changes if c.new is not None}
+    return mlflow_sink.log_refresh(result, settings, old, new)

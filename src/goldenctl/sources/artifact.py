@@ -152,7 +152,11 @@ class _RefusedError(Exception):
 
 
 def members(
-    stream: IO[bytes] | RangeReader, *, subject: str, since: datetime | None = None
+    stream: IO[bytes] | RangeReader,
+    *,
+    subject: str,
+    since: datetime | None = None,
+    renamed: Callable[[str], str] = str,
 ) -> tuple[tuple[Member, ...], tuple[SourceProblem, ...]]:
     """Golden members of a zip, and what is wrong with it.
 
@@ -165,6 +169,8 @@ def members(
     since
         When the job started: restarts written before it belong to an earlier attempt and are not
         taken. None when unknown.
+    renamed
+        Present name of a file of the past; a file that has its present name already goes before.
 
     Returns
     -------
@@ -180,7 +186,7 @@ def members(
     try:
         _check_directory(stream)
         with zipfile.ZipFile(stream) as archive:
-            return _golden_members(archive, stream, subject, since)
+            return _golden_members(archive, stream, subject, since, renamed)
     except _RefusedError as exc:
         return (), (SourceProblem(subject, exc.kind, exc.reason),)
     except (zipfile.BadZipFile, struct.error, ValueError, NotImplementedError, OverflowError, OSError) as exc:
@@ -218,20 +224,23 @@ def _check_directory(stream: IO[bytes] | RangeReader) -> None:
 
 
 def _golden_members(
-    archive: zipfile.ZipFile, stream: IO[bytes] | RangeReader, subject: str, since: datetime | None
+    archive: zipfile.ZipFile,
+    stream: IO[bytes] | RangeReader,
+    subject: str,
+    since: datetime | None,
+    renamed: Callable[[str], str],
 ) -> tuple[tuple[Member, ...], tuple[SourceProblem, ...]]:
     infos = [i for i in archive.infolist() if not i.is_dir()]
     problems = [SourceProblem(subject, "refused", text) for text in _hostile(infos)]
-    golden = [i for i in infos if is_golden_name(i.filename) and not _unsafe(i.filename)]
-    choice = restarts.choose({_plain(i.filename): _written(i) for i in golden}, since)
+    golden = _golden(infos, renamed)
+    choice = restarts.choose({name: _written(i) for i, name in golden}, since)
     if choice.only_stale:
         text = f"only restarts of an earlier attempt hold golden files: {', '.join(choice.only_stale)}"
         problems.append(SourceProblem(subject, "missing", text))
-    counts = Counter(_plain(i.filename) for i in golden)
+    counts = Counter(name for _, name in golden)
     found: list[Member] = []
     room = MAX_TOTAL
-    for info in (i for i in golden if _plain(i.filename) in choice.taken):
-        name = _plain(info.filename)
+    for info, name in ((i, n) for i, n in golden if n in choice.taken):
         try:
             _check(info, counts[name], room)
             content = _read(archive, info, stream)
@@ -241,6 +250,13 @@ def _golden_members(
             room -= len(content)
             found.append(Member(name, content, restarts.replicate_of(name)))
     return tuple(found), tuple(dict.fromkeys(problems))
+
+
+def _golden(infos: Sequence[zipfile.ZipInfo], renamed: Callable[[str], str]) -> list[tuple[zipfile.ZipInfo, str]]:
+    """Golden members with their present names."""
+    there = {_plain(i.filename) for i in infos}
+    named = [(i, _plain(i.filename), renamed(_plain(i.filename))) for i in infos if not _unsafe(i.filename)]
+    return [(i, new) for i, old, new in named if is_golden_name(new) and (new == old or new not in there)]
 
 
 def _hostile(infos: Sequence[zipfile.ZipInfo]) -> Iterator[str]:

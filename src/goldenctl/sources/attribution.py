@@ -16,6 +16,7 @@ from typing import Any
 
 from goldenctl.errors import CorruptError, NotFoundError
 from goldenctl.model import Artifact, Conclusion, Job, Run, SourceProblem
+from goldenctl.sources import waiting
 
 Said = Mapping[str, Any]
 """A JSON object as the REST API gives it."""
@@ -107,10 +108,7 @@ def _running(run: Run, jobs: Sequence[Job]) -> tuple[SourceProblem, ...]:
     names = [j.name for j in jobs if j.conclusion is Conclusion.RUNNING]
     if run.conclusion is not Conclusion.RUNNING and not names:
         return ()
-    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-    which = f"not done yet: {', '.join(names[:5])}{more}" if names else "no job is running, yet it is not completed"
-    text = f"the run is still in progress; {which}"
-    return (SourceProblem(f"run {run.id}", "running", text, "--wait waits for it, or run the command again later"),)
+    return (SourceProblem(f"run {run.id}", "running", waiting.progress(names), waiting.HINT),)
 
 
 def newest(listed: Sequence[_Listed]) -> tuple[list[Job], list[SourceProblem]]:

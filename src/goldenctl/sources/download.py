@@ -8,18 +8,19 @@ import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from http import HTTPStatus
 from typing import IO
 from urllib.parse import urlsplit
 
 import requests
-import stamina
 
 from goldenctl.errors import AuthError, CorruptError, ExpiredError, NotFoundError, SourceError
-from goldenctl.model import Artifact, Fetched
+from goldenctl.model import Artifact, Fetched, Member, SourceProblem
 from goldenctl.sources import http
 from goldenctl.sources.artifact import RangeReader, members, problem
 
+_Read = Callable[[IO[bytes] | RangeReader], tuple[tuple[Member, ...], tuple[SourceProblem, ...]]]
 MAX_WHOLE = 4 * 2**30
 """Bytes of an artifact that is taken whole."""
 
@@ -59,6 +60,7 @@ def fetch_zip(
     session: requests.Session,
     *,
     since: datetime | None = None,
+    renamed: Callable[[str], str] = str,
 ) -> Fetched:
     """The golden members of an artifact; what is wrong with it is a problem, never an exception.
 
@@ -72,16 +74,17 @@ def fetch_zip(
         A session without any token.
     since
         When the job started, to tell stale restarts; None when that does not matter.
+    renamed
+        Present name of a file of the past.
     """
     if artifact.expired:
         gone = ExpiredError(
             "the artifact has expired", hint="run the job again, or take it from an archive: --from-job archive:…"
         )
         return Fetched(artifact, problems=(problem(artifact.name, gone),))
-    transfer = _Transfer(artifact, session, since)
+    transfer = _Transfer(artifact, session, partial(members, subject=artifact.name, since=since, renamed=renamed))
     try:
-        wait = {"wait_initial": http.BACKOFF, "wait_jitter": http.BACKOFF, "wait_max": 30.0}
-        for attempt in stamina.retry_context((http.CutError, StaleLinkError), attempts=http.TRIES, timeout=None, **wait):
+        for attempt in http.tries(http.CutError, StaleLinkError):
             with attempt:
                 return transfer.run(locate())
     except SourceError as exc:
@@ -92,10 +95,10 @@ def fetch_zip(
 class _Transfer:
     """The tries of fetching one artifact."""
 
-    def __init__(self, artifact: Artifact, session: requests.Session, since: datetime | None) -> None:
+    def __init__(self, artifact: Artifact, session: requests.Session, read: _Read) -> None:
         self._artifact = artifact
         self._session = session
-        self._since = since
+        self._read = read
         self._place = ""
         self.transferred = 0
         """Bytes received in all tries."""
@@ -116,7 +119,7 @@ class _Transfer:
 
     def _ranged(self, location: Location, size: int) -> Fetched:
         reader = RangeReader(lambda start, end: self._range(location, start, end, size), size)
-        found, problems = members(reader, subject=self._artifact.name, since=self._since)
+        found, problems = self._read(reader)
         whole = reader.whole()
         artifact = self._checked(hashlib.sha256(whole).hexdigest()) if whole is not None else self._artifact
         return Fetched(artifact, found, problems, self.transferred)
@@ -177,7 +180,7 @@ class _Transfer:
                 self.transferred += http.body(response, take, MAX_WHOLE, self._place)
                 self._refuse_page(stream, response)
                 artifact = self._checked(digest.hexdigest(), stream.tell())
-                found, problems = members(stream, subject=self._artifact.name, since=self._since)
+                found, problems = self._read(stream)
         except OSError as exc:
             hint = f"make room in {tempfile.gettempdir()} or set TMPDIR"
             raise SourceError(f"cannot be stored: {exc.strerror}", place=self._artifact.name, hint=hint) from exc

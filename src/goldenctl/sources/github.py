@@ -8,31 +8,23 @@ from __future__ import annotations
 
 import os
 import re
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from goldenctl.config import Settings
-from goldenctl.errors import NotFoundError, RepoError, SourceError, UsageError
-from goldenctl.git import Repo
+from goldenctl.errors import NotFoundError, SourceError, UsageError
 from goldenctl.model import Artifact, Conclusion, Fetched, Job, Run
-from goldenctl.sources import FetchOptions, Source, attribution, http
+from goldenctl.sources import FetchOptions, Source, attribution, http, remote, waiting
 from goldenctl.sources.download import fetch_zip
 from goldenctl.sources.github_api import Api
 from goldenctl.sources.parallel import side_by_side
 
 PUBLIC = "https://api.github.com"
-POLL = 15.0
-"""Seconds between two looks at a run that is waited for."""
 _REF = re.compile(
     r"(?:https?://(?:[^/@]*@)?(?P<host>[^/@]+)/(?P<repository>[^/]+/[^/]+)/actions/runs/|github:)?(?P<run>\d+)"
     r"(?:/attempts/(?P<attempt>\d+))?(?:/job/(?P<job>\d+))?/?(?:[?#].*)?"
-)
-_REMOTE = re.compile(
-    r"(?:[a-z+]+://(?:[^/@]*@)?(?P<host>[^/:]+)(?::\d+)?/|(?:[^@/]+@)?(?P<scp>[^:/]+):)(?P<path>[^/]+/[^/]+?)(?:\.git)?/?"
 )
 
 
@@ -98,21 +90,11 @@ def _access(host: str, settings: Settings) -> tuple[str, str]:
 
 
 def _repository(settings: Settings) -> str:
-    named = settings.ci.repository or os.environ.get("GITHUB_REPOSITORY") or _of_remote(settings.top)
+    named = settings.ci.repository or os.environ.get("GITHUB_REPOSITORY") or remote.path_of(settings.top)
     if not re.fullmatch(r"[\w.-]+/[\w.-]+", named):
         hint = 'give the run\'s URL, or set repository = "O/R" in [tool.goldenctl.ci]'
         raise UsageError(f"{named!r} is no repository" if named else "nothing says which repository the run is of", hint=hint)
     return named
-
-
-def _of_remote(top: Path) -> str:
-    """``owner/name`` of the ``origin`` remote, empty where there is none of that form."""
-    try:
-        url = Repo(top).text("remote", "get-url", "origin")
-    except RepoError:
-        return ""
-    match = _REMOTE.fullmatch(url)
-    return match["path"] if match else ""
 
 
 class GithubSource:
@@ -135,11 +117,7 @@ class GithubSource:
         SourceError
             The run cannot be had.
         """
-        found = self._describe()
-        while self._options.wait and any(p.kind == "running" for p in found.problems):
-            time.sleep(POLL)
-            found = self._describe()
-        return found
+        return waiting.described(self._describe, wait=self._options.wait)
 
     def _describe(self) -> Run:
         run = self._run()

@@ -11,7 +11,7 @@ import hashlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -21,11 +21,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import requests
+import stamina
 import stamina.instrumentation
 import urllib3.exceptions
 from requests.adapters import HTTPAdapter
 from urllib3.util import Retry
 
+from goldenctl.config import own_folder
 from goldenctl.errors import CorruptError, RateLimitError, SourceError
 
 TIMEOUT = (10.0, 60.0)
@@ -45,12 +47,18 @@ _BROKEN = (500, 502, 503, 504)
 _SLOW_DOWN = ("secondary rate limit", "abuse detection", "rate limit exceeded")
 _log = logging.getLogger(__name__)
 
-# Its default hook logs the arguments of the call, and these are signed URLs.
+# Both log signed URLs when they try again, and a process that configures no logging prints warnings.
 stamina.instrumentation.set_on_retry_hooks(())
+logging.getLogger("urllib3.connectionpool").setLevel(logging.ERROR)
 
 
 class CutError(CorruptError):
     """A body that ended before its time; worth another try."""
+
+
+def tries(*errors: type[SourceError]) -> Iterable[stamina.Attempt]:
+    """Tries of a transfer, each to be entered, as long as it ends with one of these errors."""
+    return stamina.retry_context(errors, attempts=TRIES, timeout=None, wait_initial=BACKOFF, wait_max=30.0, wait_jitter=BACKOFF)
 
 
 class Patience:
@@ -214,6 +222,10 @@ def _no_auth(request: requests.PreparedRequest) -> requests.PreparedRequest:
 
 
 def _cached(folder: Path, sizes: dict[str, Any]) -> _Polite:
+    try:
+        own_folder(folder)
+    except OSError:
+        return _Polite(**sizes)  # a tree that cannot be written to has no cache
     from cachecontrol.adapter import CacheControlAdapter
     from cachecontrol.caches.file_cache import FileCache
     from cachecontrol.serialize import Serializer

@@ -9,6 +9,8 @@ from enum import StrEnum
 
 from goldenctl.model import Finding, GoldenKey, Match
 
+_TIMINGS = ("iteration-time",)
+
 
 class Class(StrEnum):
     """What a sync did to one golden file."""
@@ -104,12 +106,25 @@ class AuditedFile:
         return self.result != self.downstream
 
     @property
+    def is_repair(self) -> bool:
+        """Whether what was replaced held non-finite values, and they are gone; the usual first NaN of timings is no damage."""
+        return any(metric not in _TIMINGS for metric in self.repaired) and not (self.lost and self.lost.undone)
+
+    @property
     def in_order(self) -> bool:
         """Whether a reviewer needs to do nothing about this file."""
         unexplained = self.kind is Class.OWN and not (self.source.run or any(m.level == "identical" for m in self.matches))
         dropped = self.kind is Class.KEPT and not self.both_changed
-        bad = self.kind in (Class.OVERWRITTEN, Class.MIXED) or unexplained or dropped
+        overwritten = self.kind is Class.OVERWRITTEN and not self.is_repair
+        bad = self.kind is Class.MIXED or overwritten or unexplained or dropped
         return not (bad or self.new_errors or (self.lost and self.lost.undone))
+
+    @property
+    def weight(self) -> int:
+        """Place among the files to be looked at: what was lost first, lint last."""
+        order = (Class.OVERWRITTEN, Class.MIXED, Class.KEPT, Class.OWN)
+        undone = self.lost is not None and bool(self.lost.undone)
+        return 0 if undone else 1 + (order.index(self.kind) if self.kind in order else len(order))
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +184,11 @@ class Audit:
     def of(self, kind: Class) -> tuple[AuditedFile, ...]:
         """Files of one class."""
         return tuple(f for f in self.files if f.kind is kind)
+
+    @property
+    def worrying(self) -> tuple[AuditedFile, ...]:
+        """Files to be looked at, the worst first."""
+        return tuple(sorted((f for f in self.files if not f.in_order), key=lambda f: f.weight))
 
     @property
     def in_order(self) -> bool:

@@ -69,7 +69,7 @@ def finding_json(finding: Finding) -> dict[str, Any]:
 def as_markdown(audit: Audit, sentences: Sequence[Sentence]) -> str:
     """The golden-value section of a sync's pull request: sentences, what needs a look, the long table folded."""
     parts = ["## Golden values", " ".join(s.text for s in sentences)]
-    worrying = [f for f in audit.files if not f.in_order]
+    worrying = audit.worrying
     if worrying:
         parts.append("\n".join(["**To be looked at**", "", *(_worry(f) for f in worrying[:_SHOWN]), *_more(worrying)]))
     if audit.graph.problems:
@@ -108,7 +108,9 @@ def _worry(file: AuditedFile) -> str:
 
 
 def _error_note(file: AuditedFile) -> str:
-    return f", {file.new_errors} new lint errors" if file.new_errors else ""
+    if not file.new_errors:
+        return ""
+    return ", 1 new lint error" if file.new_errors == 1 else f", {file.new_errors} new lint errors"
 
 
 def _row(file: AuditedFile) -> tuple[str, ...]:

@@ -42,7 +42,10 @@ def sentences(audit: Audit, platforms: Sequence[str], upstream: str, downstream:
     claims: tuple[tuple[Callable[[AuditedFile], bool], str], ...] = (
         (lambda f: bool(f.repaired) and f.changed, "NaN repaired in {n}."),
         (lambda f: bool(f.lost and f.lost.undone), f"A repair of {downstream} undone in {{n}}."),
-        (lambda f: f.kind is Class.OVERWRITTEN, f"Values of {downstream} alone overwritten by {upstream}'s in {{n}}."),
+        (
+            lambda f: f.kind is Class.OVERWRITTEN and not f.is_repair,
+            f"Values of {downstream} alone overwritten by {upstream}'s in {{n}}.",
+        ),
         (lambda f: f.kind is Class.MIXED, "Values of both sides mixed in {n}."),
         (lambda f: f.kind is Class.KEPT, f"Changes of {upstream} that did not arrive: {{n}}."),
         (lambda f: f.new_errors > 0, "New lint errors in {n}."),

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from goldenctl.config import own_folder
 from goldenctl.errors import GoldenctlError, RepoError
 from goldenctl.model import Change
 from goldenctl.writeback.journal import FOLDER, Journal, Step
@@ -152,10 +153,7 @@ def _own_folder(top: Path) -> None:
     folder = top / FOLDER
     if folder.is_symlink():
         raise RepoError("is a link", place=str(folder), hint="make it a folder: goldenctl keeps its journal there")
-    folder.mkdir(exist_ok=True)
-    ignore = folder / ".gitignore"
-    if not ignore.exists():
-        ignore.write_text("*\n", "utf-8")
+    own_folder(folder)
 
 
 @contextlib.contextmanager

@@ -2,8 +2,8 @@
 
 ``.goldenctl/journal/`` holds, while files are being replaced::
 
-    manifest.json   paths with old and new digest, old mode, folders to create
-    N.old  N.new    old and new content of file N; neither where the file is absent on that side
+    manifest.json   paths with old and new digest, folders to create
+    N.old  N.new    old and new content of file N with its mode; neither where the file is absent on that side
     commit          the marker: from here on the new contents win
 
 Order of things: contents, manifest, folders and temporary files beside the targets, marker, replacements,
@@ -19,7 +19,6 @@ import hashlib
 import json
 import os
 import re
-import shutil
 import stat
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -47,8 +46,6 @@ class Entry:
     """SHA-256 before; None when the file did not exist."""
     new: str | None
     """SHA-256 after; None when the file is deleted."""
-    mode: int | None
-    """Permission bits before; None when the file did not exist."""
 
 
 class Journal:
@@ -115,25 +112,15 @@ class Journal:
         old, new = (None if c is None else hashlib.sha256(c).hexdigest() for c in (change.old, change.new))
         if current(target) != old:
             raise RepoError("changed since it was read", place=change.path, hint="run the command again")
-        mode = None if old is None else stat.S_IMODE(target.lstat().st_mode)
-        entry = Entry(number, change.path, old, new, mode)
+        entry = Entry(number, change.path, old, new)
         if old is not None:
             # A link costs no space and brings the very file back; where links are not to be had, a copy does.
-            link_or_copy(target, self._kept(entry, "old"), mode)
+            link_or_copy(target, self._kept(entry, "old"))
             self.step("old content")
         if change.new is not None:
-            write_file(self._kept(entry, "new"), change.new, mode)
-            self._keep_owner(target, self._kept(entry, "new"))
+            write_file(self._kept(entry, "new"), change.new, like=None if old is None else target.lstat())
             self.step("new content")
         return entry
-
-    @staticmethod
-    def _keep_owner(target: Path, staged: Path) -> None:
-        if target.exists():
-            was = target.lstat()
-            with contextlib.suppress(PermissionError):
-                os.chown(staged, was.st_uid, was.st_gid, follow_symlinks=False)
-                staged.chmod(stat.S_IMODE(was.st_mode))  # chown drops set-id bits
 
     def _missing_folders(self) -> tuple[str, ...]:
         missing: set[str] = set()
@@ -145,10 +132,10 @@ class Journal:
         return tuple(sorted(missing, key=lambda p: p.count("/")))
 
     def _write_manifest(self, root: str) -> None:
-        files = [{"path": e.path, "old": e.old, "new": e.new, "mode": e.mode} for e in self.entries]
+        files = [{"path": e.path, "old": e.old, "new": e.new} for e in self.entries]
         text = json.dumps({"version": 1, "root": root, "created": self.created, "files": files}, indent=1)
         draft = self.folder / "manifest.draft"
-        write_file(draft, text.encode("ascii"), 0o644)
+        write_file(draft, text.encode("ascii"))
         self.step("manifest draft")
         draft.replace(self._manifest)
         sync_folder(self.folder)
@@ -158,7 +145,7 @@ class Journal:
     def _place(self, entry: Entry, side: str) -> None:
         beside = self._beside(entry)
         beside.unlink(missing_ok=True)
-        link_or_copy(self._kept(entry, side), beside, entry.mode)
+        link_or_copy(self._kept(entry, side), beside)
         self.step("temporary file")
 
     def load(self) -> bool:
@@ -171,7 +158,7 @@ class Journal:
         """
         try:
             table = json.loads(self._manifest.read_bytes())
-            entries = [Entry(n, f["path"], f["old"], f["new"], f["mode"]) for n, f in enumerate(table["files"])]
+            entries = [Entry(n, f["path"], f["old"], f["new"]) for n, f in enumerate(table["files"])]
             created, root = table["created"], table["root"]
         except FileNotFoundError:
             return False
@@ -192,7 +179,7 @@ class Journal:
 
     def commit(self) -> None:
         """Set the marker: from here on the new contents win."""
-        write_file(self._marker, b"", 0o644)
+        write_file(self._marker, b"")
         sync_folder(self.folder)
         self.step("marker")
 
@@ -266,8 +253,7 @@ class Journal:
 
 def _plausible(entry: Entry) -> bool:
     digests = all(d is None or (isinstance(d, str) and _DIGEST.fullmatch(d)) for d in (entry.old, entry.new))
-    mode = entry.mode is None or (isinstance(entry.mode, int) and 0 <= entry.mode <= 0o7777)
-    return digests and mode and isinstance(entry.path, str)
+    return digests and isinstance(entry.path, str)
 
 
 def _textual(top: Path, root: str, path: object) -> str:
@@ -288,23 +274,24 @@ def current(path: Path) -> str | None:
         return None
 
 
-def write_file(path: Path, content: bytes, mode: int | None) -> None:
-    """Create a file with this content on the disk; ``mode`` None means the user's default."""
+def write_file(path: Path, content: bytes, *, like: os.stat_result | None = None) -> None:
+    """Create a file with this content on the disk, with the owner and mode of another or the user's defaults."""
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666), "wb") as stream:
         stream.write(content)
         stream.flush()
-        if mode is not None:
-            os.fchmod(stream.fileno(), mode)
+        if like is not None:
+            with contextlib.suppress(PermissionError):  # another's file: the mode is kept, the owner cannot be
+                os.fchown(stream.fileno(), like.st_uid, like.st_gid)
+            os.fchmod(stream.fileno(), stat.S_IMODE(like.st_mode))
         os.fsync(stream.fileno())
 
 
-def link_or_copy(source: Path, target: Path, mode: int | None) -> None:
+def link_or_copy(source: Path, target: Path) -> None:
     """A second name for a file, or a copy on the disk where links cannot be had."""
     try:
         os.link(source, target, follow_symlinks=False)
     except OSError:
-        write_file(target, source.read_bytes(), mode)
-        shutil.copystat(source, target, follow_symlinks=False)
+        write_file(target, source.read_bytes(), like=source.lstat())
 
 
 def sync_folder(folder: Path) -> None:

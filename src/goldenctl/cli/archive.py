@@ -1,0 +1,69 @@
+"""``goldenctl archive``: keep a run's golden files after the CI has deleted them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from goldenctl.cli import output, progress
+from goldenctl.errors import ExitCode
+
+if TYPE_CHECKING:
+    from goldenctl.archive import Archived
+    from goldenctl.model import SourceProblem
+
+COLUMNS = ("run", "manifest", "members", "stored", "bytes")
+
+
+def command(
+    from_job: Annotated[list[str], typer.Option("--from-job", metavar="REF", help="Run to keep; may be repeated.")],
+    to: Annotated[str, typer.Option("--to", metavar="DIR|s3://…", help="Where the archive is.")],
+    attempt: Annotated[int | None, typer.Option(help="Attempt of the run to take; the newest by default.")] = None,
+    max_wait: Annotated[float, typer.Option(help="Longest wait for a rate limit, in seconds.")] = 300.0,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait for a run that is still in progress.")] = False,
+    form: Annotated[output.Format, typer.Option("--format", help="How to print the result.")] = output.Format.TABLE,
+) -> int:
+    """Store the golden files of a run and a manifest, each once, under their digests.
+
+    A later ``--from-job archive:DIR#RUN`` takes them when the CI has deleted its artifacts. Archiving a
+    run twice, or side by side, changes nothing.
+
+    Example: goldenctl archive --from-job github:34695381473 --to s3://team/goldens
+    """
+    from goldenctl import archive, config, sources
+    from goldenctl.sources.objects import open_store
+
+    settings = config.load(Path.cwd())
+    store = open_store(to)
+    rows: list[tuple[str, Archived]] = []
+    problems: list[SourceProblem] = []
+    with progress.shown("artifacts") as tell:
+        cache = settings.top / ".goldenctl/cache"
+        options = sources.FetchOptions(attempt=attempt, max_wait=max_wait, wait=wait, cache=cache, on_progress=tell)
+        for ref in from_job:
+            source = sources.open_source(ref, settings, options)
+            run = source.describe()
+            fetched = list(source.fetch(run.artifacts))
+            rows.append((run.ref, archive.store_run(store, run, fetched)))
+            problems += [*run.problems, *(p for f in fetched for p in f.problems)]
+    _print(rows, problems, form)
+    if problems:
+        return int(ExitCode.SOURCE)
+    return int(ExitCode.OK if all(done.members for _, done in rows) else ExitCode.FINDINGS)
+
+
+def _print(rows: list[tuple[str, Archived]], problems: list[SourceProblem], form: output.Format) -> None:
+    for problem in problems:
+        output.error(f"{problem.subject}: {problem.message}" + (f"\n  next: {problem.hint}" if problem.hint else ""))
+    cells = [(ref, done.manifest, done.members, done.stored, done.size) for ref, done in rows]
+    if form is output.Format.JSON:
+        said = [{"subject": p.subject, "kind": p.kind, "message": p.message} for p in problems]
+        output.json({"runs": [dict(zip(COLUMNS, row, strict=True)) for row in cells], "problems": said})
+        return
+    texts = [[str(cell) for cell in row] for row in cells]
+    if form is output.Format.MARKDOWN:
+        output.result(output.markdown(COLUMNS, texts, right=(2, 3, 4)))
+    else:
+        output.table(COLUMNS, texts, right=(2, 3, 4))
