@@ -15,34 +15,12 @@ from typing import NamedTuple
 from goldenctl import goldenfile
 from goldenctl.goldenfile import Document, DocumentError, Series, Shape
 
-DOCUMENT = (
-    "id", "content", "size", "shape", "n_series", "n_values", "n_nonfinite", "n_problems", "bare_constants", "twice", "error",
-)  # fmt: skip
-SERIES = (
-    "document", "metric", "position", "start_step", "end_step", "step_interval", "precision", "form", "n_values", "n_nan",
-    "n_inf", "first_step", "last_step", "content",
-)  # fmt: skip
-TEXT = ("document", "name", "text")
 BATCH_BYTES = 32 << 20
 """Raw bytes of documents in one batch, which is one transaction: the most a kill can cost."""
 
 
 Grid = tuple["array[int]", bytes]
 """Steps as int64, and their digest."""
-
-
-class Rows(list[tuple[object, ...]]):
-    """Rows of a table, with the names of their columns.
-
-    Parameters
-    ----------
-    names
-        In the order of the items of every row.
-    """
-
-    def __init__(self, names: tuple[str, ...]) -> None:
-        super().__init__()
-        self.names = names
 
 
 class Content(NamedTuple):
@@ -61,9 +39,10 @@ class Content(NamedTuple):
 class Batch:
     """Documents with their series, texts and values, ready to be written."""
 
-    documents: Rows = field(default_factory=lambda: Rows(DOCUMENT))
-    series: Rows = field(default_factory=lambda: Rows(SERIES))
-    texts: Rows = field(default_factory=lambda: Rows(TEXT))
+    documents: list[tuple[object, ...]] = field(default_factory=list)
+    """Rows of the table, as the next two."""
+    series: list[tuple[object, ...]] = field(default_factory=list)
+    texts: list[tuple[object, ...]] = field(default_factory=list)
     contents: list[Content] = field(default_factory=list)
     raw_bytes: int = 0
     """Size of the documents as files."""
