@@ -27,6 +27,7 @@ COMMANDS: tuple[str, ...] = (
     "catalog",
     "log",
     "blame",
+    "drift",
     "sync",
     "restore",
     "record",
