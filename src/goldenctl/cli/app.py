@@ -25,6 +25,7 @@ COMMANDS: tuple[str, ...] = (
     "triage",
     "tolerance",
     "capture",
+    "coverage",
     "catalog",
     "log",
     "blame",
