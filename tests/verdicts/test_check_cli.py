@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from goldenctl.cli.check import sparkline
+from goldenctl.cli.spark import sizes as sparkline
 from tests.conftest import ScratchRepo, golden_json
 from tests.verdicts.cli import Run
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from goldenctl.cli import output
+from goldenctl.cli import output, spark
 from goldenctl.cli.output import Format
 from goldenctl.errors import ExitCode, UsageError
 from goldenctl.rules.verdicts import Rules
@@ -21,9 +20,6 @@ if TYPE_CHECKING:
     from goldenctl.testconfig import TestConfig
 
 COLUMNS = ("metric", "verdict", "exact", "approximate", "exceeding", "max rel", "max abs", "worst step", "golden → obtained")
-BARS = "▁▂▃▄▅▆▇█"
-WIDTH = 40
-"""Columns of a sparkline."""
 
 
 def command(
@@ -104,7 +100,7 @@ def _print(format: Format, verdict: Verdict, differing: Sequence[Disagreement], 
     if rows and format is Format.MARKDOWN:
         output.result(output.markdown(COLUMNS, rows, right=right))
     elif rows:
-        output.table(COLUMNS, rows, right=right)
+        output.table(COLUMNS, rows, right=right, spare=(6, 7, 4))
     output.result("\n".join(_sentences(verdict, differing, path)))
 
 
@@ -155,7 +151,7 @@ def _cells(m: MetricVerdict) -> list[str]:
 
 
 def _sentences(verdict: Verdict, differing: Sequence[Disagreement], path: str) -> list[str]:
-    out = [f"{m.metric}: {m.reason} [{m.tolerance}] {sparkline(m.profile)}".rstrip() for m in verdict.failed]
+    out = [f"{m.metric}: {m.reason} [{m.tolerance}] {spark.sizes(m.profile)}".rstrip() for m in verdict.failed]
     out += [f"{m.metric}: {m.note}" for m in verdict.metrics if m.note and m.passed]
     out += list(verdict.notes)
     for d in differing:
@@ -169,17 +165,3 @@ def _sentences(verdict: Verdict, differing: Sequence[Disagreement], path: str) -
         case, _, _ = path.rpartition("/")
         out.append(f"  next: goldenctl refresh --from-job RUN{f' --case {case}' if case else ''}, if the change is meant")
     return out
-
-
-def sparkline(profile: Sequence[float]) -> str:
-    """Relative differences over the steps as bars, each the largest of its share of steps; ``!`` where one is no number."""
-    if not profile or not any(profile):
-        return ""
-    share = math.ceil(len(profile) / WIDTH)
-    groups = [profile[i : i + share] for i in range(0, len(profile), share)]
-    top = max((v for v in profile if math.isfinite(v)), default=0.0)
-    return "".join("!" if any(map(math.isnan, g)) else BARS[_level(max(g), top)] for g in groups)
-
-
-def _level(value: float, top: float) -> int:
-    return min(len(BARS) - 1, int(value / top * len(BARS))) if top else 0

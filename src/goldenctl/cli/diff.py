@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from goldenctl.cli import output
+from goldenctl.cli import completing, output
 from goldenctl.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -31,6 +31,8 @@ COLUMNS = (
     "verdict",
 )
 RIGHT = (2, 3, 4, 5, 6, 7)
+SPARE = (5, 6, 4, 7, 2)
+"""Columns a narrow window does without, first one first."""
 
 
 class Format(StrEnum):
@@ -56,11 +58,22 @@ class Sort(StrEnum):
 
 
 def command(
-    old: Annotated[str, typer.Argument(help="Golden side: revision, WORKTREE, INDEX, folder, file or run reference.")],
-    new: Annotated[str, typer.Argument(help="Obtained side, named the same way.")],
-    case: Annotated[list[str] | None, typer.Option(help="Only cases that match this glob; repeatable.")] = None,
-    platform: Annotated[list[str] | None, typer.Option(help="Only this platform; repeatable.")] = None,
-    metric: Annotated[list[str] | None, typer.Option(help="Only this metric; repeatable.")] = None,
+    old: Annotated[
+        str,
+        typer.Argument(
+            help="Golden side: revision, WORKTREE, INDEX, folder, file or run reference.", autocompletion=completing.revisions
+        ),
+    ],
+    new: Annotated[str, typer.Argument(help="Obtained side, named the same way.", autocompletion=completing.revisions)],
+    case: Annotated[
+        list[str] | None, typer.Option(help="Only cases that match this glob; repeatable.", autocompletion=completing.cases)
+    ] = None,
+    platform: Annotated[
+        list[str] | None, typer.Option(help="Only this platform; repeatable.", autocompletion=completing.platforms)
+    ] = None,
+    metric: Annotated[
+        list[str] | None, typer.Option(help="Only this metric; repeatable.", autocompletion=completing.metrics)
+    ] = None,
     sort: Annotated[Sort, typer.Option(help="What puts a difference first.")] = Sort.MAX_REL,
     top: Annotated[int, typer.Option(min=0, help="Only the first N differences; 0 shows all.")] = 0,
     threshold: Annotated[float, typer.Option(min=0.0, help="Only differences of at least this relative size.")] = 0.0,
@@ -111,7 +124,7 @@ def _print(format: Format, result: DiffResult, shown: Sequence[Row], metrics: Se
             output.result(output.markdown(COLUMNS, [_cells(r) for r in shown], right=RIGHT))
     else:
         if shown:
-            output.table(COLUMNS, [_cells(r) for r in shown], right=RIGHT)
+            output.table(COLUMNS, [_cells(r) for r in shown], right=RIGHT, spare=SPARE)
         output.result(_summary(result))
 
 

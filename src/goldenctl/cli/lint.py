@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from goldenctl.cli import linting
+from goldenctl.cli import completing, linting
 from goldenctl.cli.linting import LintFormat, LintOptions
 
 
@@ -16,13 +16,23 @@ def command(
         list[Path] | None, typer.Argument(metavar="PATH…", help="Files or folders; all golden files below root by default.")
     ] = None,
     form: Annotated[LintFormat, typer.Option("--format", help="How to print the findings.")] = LintFormat.TABLE,
-    select: Annotated[list[str] | None, typer.Option(metavar="RULE", help="Rules to run; may be repeated.")] = None,
-    ignore: Annotated[list[str] | None, typer.Option(metavar="RULE", help="Rules to leave out; may be repeated.")] = None,
+    select: Annotated[
+        list[str] | None, typer.Option(metavar="RULE", help="Rules to run; may be repeated.", autocompletion=completing.rules)
+    ] = None,
+    ignore: Annotated[
+        list[str] | None,
+        typer.Option(metavar="RULE", help="Rules to leave out; may be repeated.", autocompletion=completing.rules),
+    ] = None,
     baseline: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Known findings: they may shrink and never grow.")
     ] = None,
     write_baseline: Annotated[bool, typer.Option("--write-baseline", help="Take today's findings as known.")] = False,
-    against: Annotated[str, typer.Option(metavar="REV", help="Say what changed files lost against this revision.")] = "",
+    against: Annotated[
+        str,
+        typer.Option(
+            metavar="REV", help="Say what changed files lost against this revision.", autocompletion=completing.revisions
+        ),
+    ] = "",
     fix: Annotated[bool, typer.Option("--fix", help="Make the mechanical repairs that lose no information.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Warnings fail as errors do.")] = False,
     rules: Annotated[bool, typer.Option("--rules", help="List the rules and stop.")] = False,

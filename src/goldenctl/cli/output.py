@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal
 
 
 class Format(StrEnum):
@@ -18,6 +18,14 @@ class Format(StrEnum):
     TABLE = "table"
     JSON = "json"
     MARKDOWN = "markdown"
+
+
+MEANING = (
+    dict.fromkeys(("error", "different", "unreadable", "refused", "missing", "removed", "lost", "FAIL"), "red")
+    | dict.fromkeys(("warning", "close", "overwritten", "mixed"), "yellow")
+    | dict.fromkeys(("identical", "equal", "written", "pass"), "green")
+)
+"""Cells that are coloured: red asks for work, yellow for a look, green for nothing."""
 
 
 def result(text: str) -> None:
@@ -47,29 +55,46 @@ def terminal(stream: Any = None) -> bool:
     return bool((stream or sys.stdout).isatty()) and not os.environ.get("CI")
 
 
-def table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = (), title: str = "") -> None:
+def table(
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    right: Sequence[int] = (),
+    title: str = "",
+    spare: Sequence[int] = (),
+) -> None:
     """Print rows as a table that fits the window, 80 columns where there is none.
 
     Parameters
     ----------
     columns, rows
-        Headers and cells; cells are plain text, markup in them is not interpreted.
+        Headers and cells; cells are plain text, markup in them is not interpreted. Names of goldens lose their
+        middle where the window is too narrow; on a terminal, words of :data:`MEANING` have their colour.
     right
         Indices of columns aligned to the right.
+    spare
+        Indices of columns to leave out where the window is too narrow, the first one first.
     """
     from rich import box
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
+    from goldenctl.cli.shorten import fit
+
     width = None if terminal() else int(os.environ.get("COLUMNS", "0")) or _natural_width(columns, rows)
-    console = Console(file=sys.stdout, width=width, highlight=False)
+    console = Console(file=sys.stdout, width=width, highlight=False, no_color=None if terminal() else True)
+    fitted = fit(columns, rows, console.width, spare)
     drawn = Table(box=box.SIMPLE_HEAD, title=title or None, title_justify="left", pad_edge=False)
-    for i, column in enumerate(columns):
-        drawn.add_column(column, justify="right" if i in right else "left", overflow="fold")
-    for row in rows:
-        drawn.add_row(*(Text(cell) for cell in row))
+    for i, room in fitted.widths.items():
+        side: Literal["left", "right"] = "right" if i in right else "left"
+        drawn.add_column(columns[i], justify=side, overflow="fold", width=room)
+    for row in fitted.rows:
+        drawn.add_row(*(Text(cell, style=MEANING.get(cell, "")) for cell in row))
     console.print(drawn)
+    left_out = [c for i, c in enumerate(columns) if i not in fitted.widths]
+    if left_out:
+        note(f"the window has no room for {', '.join(left_out)}: widen it, or --format json")
 
 
 def _natural_width(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> int:

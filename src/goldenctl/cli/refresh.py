@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from goldenctl import config
-from goldenctl.cli import output, progress, refresh_view
+from goldenctl.cli import completing, output, progress, refresh_view
 from goldenctl.errors import CatalogError, ExitCode, UsageError
 from goldenctl.model import Action, MatchLevel, RefreshResult
 from goldenctl.selection import Only, Selection
@@ -24,10 +24,17 @@ LEVELS = ("identical", "equal", "close")
 def command(
     from_job: Annotated[list[str], typer.Option("--from-job", metavar="REF", help="Run to take values from; may be repeated.")],
     only: Annotated[Only, typer.Option(help="Which goldens to touch.")] = Only.ALL,
-    case: Annotated[list[str] | None, typer.Option(metavar="GLOB", help="Cases to touch, model/test_case.")] = None,
-    platform: Annotated[list[str] | None, typer.Option(metavar="P", help="Platforms to touch.")] = None,
+    case: Annotated[
+        list[str] | None, typer.Option(metavar="GLOB", help="Cases to touch, model/test_case.", autocompletion=completing.cases)
+    ] = None,
+    platform: Annotated[
+        list[str] | None, typer.Option(metavar="P", help="Platforms to touch.", autocompletion=completing.platforms)
+    ] = None,
     scope: Annotated[str, typer.Option(help="Replace the whole file, only bad metrics, or only bad values.")] = "file",
-    match: Annotated[list[str] | None, typer.Option(metavar="REV", help="Say how candidates match this revision.")] = None,
+    match: Annotated[
+        list[str] | None,
+        typer.Option(metavar="REV", help="Say how candidates match this revision.", autocompletion=completing.revisions),
+    ] = None,
     require: Annotated[str | None, typer.Option(help="Refuse candidates that match less: identical, equal, close.")] = None,
     fix: Annotated[bool, typer.Option("--fix", help="Apply lint's mechanical repairs to candidates first.")] = False,
     allow: Annotated[list[str] | None, typer.Option(metavar="RULE:METRIC", help="Admit one finding.")] = None,

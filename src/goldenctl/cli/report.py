@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from goldenctl.cli import completing
 from goldenctl.config import Settings
 from goldenctl.errors import ExitCode, UsageError
 
@@ -17,13 +18,27 @@ if TYPE_CHECKING:
 
 def command(
     to: Annotated[list[Path], typer.Option("--to", metavar="FILE", help="FILE.html or FILE.md; may be repeated.")],
-    old: Annotated[str, typer.Argument(help="Golden side: revision, WORKTREE, INDEX, folder, file or run reference.")] = "",
-    new: Annotated[str, typer.Argument(help="Obtained side, named the same way.")] = "",
+    old: Annotated[
+        str,
+        typer.Argument(
+            help="Golden side: revision, WORKTREE, INDEX, folder, file or run reference.", autocompletion=completing.revisions
+        ),
+    ] = "",
+    new: Annotated[str, typer.Argument(help="Obtained side, named the same way.", autocompletion=completing.revisions)] = "",
     refresh: Annotated[str, typer.Option(metavar="ID", help="A refresh the catalog knows, instead of two sides.")] = "",
     sync: Annotated[str, typer.Option(metavar="SHA", help="A sync: its commit or date, instead of two sides.")] = "",
-    case: Annotated[list[str] | None, typer.Option(metavar="GLOB", help="Only these cases; may be repeated.")] = None,
-    platform: Annotated[list[str] | None, typer.Option(metavar="P", help="Only this platform; may be repeated.")] = None,
-    metric: Annotated[list[str] | None, typer.Option(metavar="M", help="Only this metric; may be repeated.")] = None,
+    case: Annotated[
+        list[str] | None,
+        typer.Option(metavar="GLOB", help="Only these cases; may be repeated.", autocompletion=completing.cases),
+    ] = None,
+    platform: Annotated[
+        list[str] | None,
+        typer.Option(metavar="P", help="Only this platform; may be repeated.", autocompletion=completing.platforms),
+    ] = None,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(metavar="M", help="Only this metric; may be repeated.", autocompletion=completing.metrics),
+    ] = None,
 ) -> int:
     """Draw what differs: summary, heat map, a table to search and sort, old and new curves, where each golden comes from.
 
