@@ -25,6 +25,7 @@ COMMANDS: tuple[str, ...] = (
     "triage",
     "tolerance",
     "capture",
+    "gate-audit",
     "coverage",
     "catalog",
     "log",
