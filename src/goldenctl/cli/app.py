@@ -25,6 +25,7 @@ COMMANDS: tuple[str, ...] = (
     "triage",
     "tolerance",
     "capture",
+    "review",
     "gate-audit",
     "coverage",
     "catalog",
