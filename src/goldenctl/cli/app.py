@@ -31,6 +31,7 @@ COMMANDS: tuple[str, ...] = (
     "catalog",
     "log",
     "blame",
+    "drift",
     "sync",
     "restore",
     "record",
