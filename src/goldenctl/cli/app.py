@@ -25,6 +25,8 @@ COMMANDS: tuple[str, ...] = (
     "triage",
     "tolerance",
     "capture",
+    "review",
+    "gate-audit",
     "coverage",
     "catalog",
     "log",

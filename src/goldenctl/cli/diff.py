@@ -128,6 +128,11 @@ def _print(format: Format, result: DiffResult, shown: Sequence[Row], metrics: Se
         output.result(_summary(result))
 
 
+def show_rows(rows: Sequence[Row]) -> None:
+    """Print differences as a table."""
+    output.table(COLUMNS, [_cells(r) for r in rows], right=RIGHT)
+
+
 def as_json(result: DiffResult, shown: Sequence[Row] | None, metrics: Sequence[str]) -> dict[str, Any]:
     """The result as JSON values; ``shown`` limits the metrics to these rows, None keeps the exact ones too."""
     chosen = None if shown is None else {(r.file.path, r.metric.metric) for r in shown if r.metric}
