@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import goldenctl
-from goldenctl.catalog import delivered, record_refresh, record_run
+from goldenctl.catalog import record_refresh, record_run
 from goldenctl.catalog.api import Catalog
 from goldenctl.errors import UsageError
 from tests.catalog.test_record import RUN, candidate, refresh
@@ -146,9 +146,3 @@ def test_observations_and_refreshes_carry_their_run(catalog: Catalog) -> None:
 
 def test_syncs_count_the_goldens_they_changed(catalog: Catalog) -> None:
     assert catalog.syncs().select("kind", "files").rows() == [("merge", 1)]
-
-
-def test_a_content_tells_the_runs_that_delivered_it(catalog: Catalog) -> None:
-    found = delivered(catalog.path)
-    assert found["cd" * 32] == ("github:5#2",)
-    assert found[candidate(BROKEN, H100).sha256] == ("github:5#2",)
