@@ -84,6 +84,8 @@ def revision_side(rev: str, settings: Settings) -> Side:
 def open_side(name: str, settings: Settings, options: FetchOptions | None = None) -> Side:
     """The side a name stands for: ``WORKTREE``, ``INDEX``, a revision, a folder, a file or a run.
 
+    A folder with a ``run.json`` is a recorded run.
+
     Raises
     ------
     UsageError
@@ -93,7 +95,7 @@ def open_side(name: str, settings: Settings, options: FetchOptions | None = None
     """
     if name.startswith("git:"):
         return revision_side(name.removeprefix("git:"), settings)
-    if provider_of(name, settings) == "tree" or name.isdecimal():
+    if not (Path(name) / "run.json").is_file() and (provider_of(name, settings) == "tree" or name.isdecimal()):
         side = sides.local(name, settings, resolver(settings))
         if side is not None:
             return side
