@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from goldenctl.version import __version__
+
 if TYPE_CHECKING:
     from pathlib import Path
 
     from goldenctl.catalog.api import Catalog
 
-__version__ = "0.1.0"
+__all__ = ["__version__", "open_catalog"]
 
 
 def open_catalog(path: Path | str | None = None) -> Catalog:

@@ -65,7 +65,7 @@ def _open(word: str, settings: Settings, metrics: tuple[str, ...]) -> Iterator[R
     elif path.is_dir() and any(path.rglob("events*tfevents*")):
         for folder in [path, *sorted(p for p in path.iterdir() if p.is_dir())]:
             yield from _logged(folder, metrics)
-    elif path.exists():
+    elif path.exists() or word.startswith("git:"):
         yield from _run(word, settings)
     else:
         raise UsageError(f"{word} is no folder, file or run", hint="log folders, golden documents, run references, catalog:RUN")

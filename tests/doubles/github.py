@@ -17,7 +17,6 @@ import json
 import random
 import re
 import secrets
-import sys
 import threading
 import time
 import zipfile
@@ -26,8 +25,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from tests.doubles import server
 from tests.doubles.openapi import filled
-from tests.doubles.server import Change, Reply, Request, Service, cut, links, page, ranged, reset, short, status
+from tests.doubles.server import Change, Reply, Request, Service, links, ranged, status
 
 Said = dict[str, Any]
 LINK_SECONDS = 60.0
@@ -90,11 +90,14 @@ class GithubDouble:
         self.blob.close()
 
     def add(self, run: Said, jobs: Sequence[Said], artifacts: Sequence[Said], zips: Mapping[int, bytes | memoryview]) -> None:
-        """Add a run; artifacts get the size and digest of their zips."""
+        """Add a run; artifacts get the size of their zips, and their digest unless they say another."""
         number = run["id"]
         self.runs[number] = run
         self.jobs[number] = list(jobs)
-        self.artifacts[number] = [{**a, **_measured(zips[a["id"]])} if a["id"] in zips else dict(a) for a in artifacts]
+        self.artifacts[number] = [
+            {**_measured(zips[a["id"]]), **a, "size_in_bytes": len(zips[a["id"]])} if a["id"] in zips else dict(a)
+            for a in artifacts
+        ]
         self.zips |= zips
 
     def add_recorded(self, folder: Path) -> None:
@@ -301,16 +304,21 @@ def secondary_limit(retry_after: int | None) -> Change:
     return status(403, message, {} if retry_after is None else {"Retry-After": str(retry_after)})
 
 
+def refusal(argument: str) -> Change:
+    """A 403 for single sign-on (``sso``) or a missing scope (``scope``)."""
+    headers = {"X-GitHub-SSO": "required; url=https://github.com/orgs/o/sso"}
+    if argument == "scope":
+        headers = {"X-Accepted-OAuth-Scopes": "repo", "X-OAuth-Scopes": "gist"}
+    return status(403, b'{"message": "Resource not accessible by personal access token"}', headers)
+
+
 FAULTS: Mapping[str, Callable[[str], Change]] = {
-    "status": lambda argument: status(int(argument)),
-    "cut": lambda argument: cut(int(argument)),
-    "short": lambda argument: short(int(argument)),
-    "reset": lambda _: reset,
-    "html": lambda _: page,
+    **server.FAULTS,
     "primary": lambda argument: primary_limit(float(argument)),
     "secondary": lambda argument: secondary_limit(int(argument) if argument else None),
+    "refusal": refusal,
 }
-"""``--fault PATTERN=KIND[:ARGUMENT][*TIMES]`` of the command line."""
+"""Kinds of ``--fault PATTERN=KIND[:ARGUMENT][*TIMES]``."""
 
 
 def _made_zip(logs_bytes: int, steps: int) -> bytes:
@@ -324,14 +332,6 @@ def _made_zip(logs_bytes: int, steps: int) -> bytes:
     return buffer.getvalue()
 
 
-def _fault(double: GithubDouble, text: str) -> None:
-    pattern, _, what = text.rpartition("=")
-    what, _, times = what.partition("*")
-    kind, _, argument = what.partition(":")
-    for service in (double.api, double.blob):
-        service.fault(pattern, FAULTS[kind](argument), int(times) if times else None)
-
-
 def main() -> None:
     """Serve until stopped."""
     parser = argparse.ArgumentParser(prog="python -m tests.doubles.github")
@@ -341,6 +341,7 @@ def main() -> None:
     parser.add_argument("--token", default="")
     parser.add_argument("--private", action="store_true")
     parser.add_argument("--no-ranges", action="store_true")
+    parser.add_argument("--renamed-from", default="", metavar="O/R")
     parser.add_argument("--latency", type=float, default=0.0, help="milliseconds")
     parser.add_argument("--fault", action="append", default=[], metavar="PATTERN=KIND[:ARGUMENT][*TIMES]")
     given = parser.parse_args()
@@ -348,15 +349,10 @@ def main() -> None:
     double.honours_ranges = not given.no_ranges
     for path in given.run:
         double.add_recorded(path) if path.is_dir() else double.add_made(json.loads(path.read_bytes()))
+    double.renamed_from = given.renamed_from
     for text in given.fault:
-        _fault(double, text)
-    partial = given.port_file.with_name(given.port_file.name + ".partial")
-    partial.write_text(f"{double.api.port}\n")
-    partial.rename(given.port_file)
-    try:
-        threading.Event().wait()
-    except KeyboardInterrupt:
-        sys.exit(0)
+        server.plant((double.api, double.blob), text, FAULTS)
+    server.serve(double.api.port, given.port_file)
 
 
 if __name__ == "__main__":

@@ -1,14 +1,22 @@
-"""GitLab on loopback: the parts of the v4 API that pipelines need, and object storage on another port."""
+"""GitLab on loopback: the parts of the v4 API that pipelines need, and object storage on another port.
+
+From a shell: ``python -m tests.doubles.gitlab --spec FILE --port-file F`` serves what a JSON file holds,
+``{"projects": [{"number", "path", "pipelines", "jobs", "bridges", …}], "zips": {job: path}}``, with ``{url}``
+in the place of the host's address.
+"""
 
 from __future__ import annotations
 
+import argparse
 import json
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+from tests.doubles import server
 from tests.doubles.server import Reply, Request, Service, ranged
 
 Said = dict[str, Any]
@@ -137,3 +145,32 @@ class GitlabDouble:
 
 def _json(said: Any, code: int = 200, headers: Mapping[str, str] | None = None) -> Reply:
     return Reply(code, json.dumps(said).encode(), {"Content-Type": "application/json", **(headers or {})})
+
+
+def load(double: GitlabDouble, spec: Path) -> None:
+    """Fill a double from a JSON file."""
+    said = json.loads(spec.read_text().replace("{url}", double.url))
+    for entry in said["projects"]:
+        made = double.project(entry["number"], entry["path"], closed=entry.get("closed", False))
+        for name in ("pipelines", "jobs", "bridges"):
+            getattr(made, name).update({int(n): x for n, x in entry.get(name, {}).items()})
+    double.zips = {int(n): (spec.parent / path).read_bytes() for n, path in said["zips"].items()}
+
+
+def main() -> None:
+    """Serve until stopped."""
+    parser = argparse.ArgumentParser(prog="python -m tests.doubles.gitlab")
+    parser.add_argument("--spec", type=Path, required=True)
+    parser.add_argument("--port-file", type=Path, required=True)
+    parser.add_argument("--token", default="")
+    parser.add_argument("--fault", action="append", default=[], metavar="PATTERN=KIND[:ARGUMENT][*TIMES]")
+    given = parser.parse_args()
+    double = GitlabDouble(given.token)
+    load(double, given.spec)
+    for text in given.fault:
+        server.plant((double.api, double.blob), text, server.FAULTS)
+    server.serve(double.api.port, given.port_file)
+
+
+if __name__ == "__main__":
+    main()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import socket
 import ssl
@@ -12,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 
@@ -94,7 +96,7 @@ class Service:
         self._scheme = "https" if tls else "http"
         if tls:
             self._server.socket = tls.wrap_socket(self._server.socket, server_side=True)
-        threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
+        threading.Thread(target=self._server.serve_forever, args=(0.005,), daemon=True).start()
 
     @property
     def port(self) -> int:
@@ -215,3 +217,32 @@ def links(base: str, query: Mapping[str, str], page_number: int, pages: int) -> 
     if page_number < pages:
         out = [*out, link(page_number + 1, "next"), link(pages, "last")]
     return ", ".join(out)
+
+
+FAULTS: Mapping[str, Callable[[str], Change]] = {
+    "status": lambda argument: status(int(argument)),
+    "limit": lambda argument: status(429, b"{}", {"Retry-After": argument}),
+    "cut": lambda argument: cut(int(argument)),
+    "short": lambda argument: short(int(argument)),
+    "reset": lambda _: reset,
+    "html": lambda _: page,
+}
+"""Kinds of ``--fault PATTERN=KIND[:ARGUMENT][*TIMES]`` that every double knows."""
+
+
+def plant(services: Sequence[Service], text: str, kinds: Mapping[str, Callable[[str], Change]]) -> None:
+    """Let happen what a ``--fault`` of the command line says."""
+    pattern, _, what = text.rpartition("=")
+    what, _, times = what.partition("*")
+    kind, _, argument = what.partition(":")
+    for service in services:
+        service.fault(pattern, kinds[kind](argument), int(times) if times else None)
+
+
+def serve(port: int, file: Path) -> None:
+    """Say the port in a file, at once and as a whole, and serve until stopped."""
+    partial = file.with_name(file.name + ".partial")
+    partial.write_text(f"{port}\n")
+    partial.rename(file)
+    with contextlib.suppress(KeyboardInterrupt):
+        threading.Event().wait()

@@ -9,7 +9,7 @@ import duckdb
 import polars as pl
 
 if TYPE_CHECKING:
-    from goldenctl.catalog.rows import Batch, Columns, Values
+    from goldenctl.catalog.rows import Batch, Rows, Values
 
 
 def frame(connection: duckdb.DuckDBPyConnection, query: str, parameters: Sequence[Any] | None = None) -> pl.DataFrame:
@@ -66,8 +66,9 @@ def replace(
         insert(connection, table, data)
 
 
-def _table(columns: Columns, types: Mapping[str, Any]) -> pl.DataFrame:
-    return pl.DataFrame([pl.Series(n, c, dtype=types.get(n)) for n, c in zip(columns.names, columns.lists, strict=True)])
+def _table(rows: Rows, types: Mapping[str, Any]) -> pl.DataFrame:
+    columns = zip(*rows, strict=True) if rows else ((),) * len(rows.names)
+    return pl.DataFrame([pl.Series(n, c, dtype=types.get(n)) for n, c in zip(rows.names, columns, strict=True)])
 
 
 _NULLABLE = {

@@ -157,9 +157,16 @@ def lives(commits: Sequence[Commit], tips: Iterable[str]) -> Lives:
 
     A rename with identical content carries the life along. A path that appears takes up the life a
     merged parent has there, or else the one that path had before on any branch, unless that golden
-    lives on under another name; then a new life begins.
+    lives on under another name; then a new life begins. Where one branch renames and another deletes and
+    adds, because it changed the content at the same time, the rename tells that both mean one golden.
     """
-    out, walk = Lives(), _Walk()
+    tips = list(tips)
+    out, moved = _walk(commits, tips, {})
+    return _walk(commits, tips, moved)[0] if moved else out
+
+
+def _walk(commits: Sequence[Commit], tips: Sequence[str], moved: Mapping[str, int]) -> tuple[Lives, dict[str, int]]:
+    out, walk = Lives(), _Walk(moved)
     waiting = Counter(parent for commit in commits for parent in commit.parents)
     waiting.update(tips)
     for commit in commits:
@@ -169,13 +176,22 @@ def lives(commits: Sequence[Commit], tips: Iterable[str]) -> Lives:
             if not waiting[parent]:
                 walk.states.pop(parent, None)
     out.at = walk.states
-    return out
+    return out, walk.clashes
 
 
 class _Walk:
-    """Keeps, for each commit still needed, which golden lives at which path."""
+    """Keeps, for each commit still needed, which golden lives at which path.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    moved
+        Path → golden that a rename somewhere in the history brings there.
+    """
+
+    def __init__(self, moved: Mapping[str, int]) -> None:
+        self.moved = moved
+        self.clashes: dict[str, int] = {}
+        """Path → golden renamed to it, where the path had another golden on another branch."""
         self.states: dict[str, dict[str, int]] = {}
         self.births: Counter[str] = Counter()
 
@@ -188,6 +204,8 @@ class _Walk:
                 golden = taken.get(edit.path)
             elif edit.change == RENAMED:
                 golden = taken.get(edit.old_path or "")
+                if golden is not None and out.paths.get(edit.path, golden) != golden:
+                    self.clashes[edit.path] = golden
             else:
                 golden = state.get(edit.path)
             if golden is None:
@@ -207,7 +225,7 @@ class _Walk:
 
     def _appear(self, path: str, commit: Commit, alive: set[int], out: Lives) -> int:
         merged = (self.states.get(parent, {}).get(path) for parent in commit.parents[1:])
-        for known in (*merged, out.paths.get(path)):
+        for known in (*merged, out.paths.get(path), self.moved.get(path)):
             if known is not None and known not in alive:
                 return known
         golden = golden_id(path, self.births[path])

@@ -30,20 +30,18 @@ Grid = tuple["array[int]", bytes]
 """Steps as int64, and their digest."""
 
 
-class Columns:
-    """Rows kept column by column, the way Arrow wants them."""
+class Rows(list[tuple[object, ...]]):
+    """Rows of a table, with the names of their columns.
+
+    Parameters
+    ----------
+    names
+        In the order of the items of every row.
+    """
 
     def __init__(self, names: tuple[str, ...]) -> None:
+        super().__init__()
         self.names = names
-        self.lists: tuple[list[object], ...] = tuple([] for _ in names)
-
-    def add(self, *row: object) -> None:
-        """Append one row, in the order of ``names``."""
-        for column, item in zip(self.lists, row, strict=True):
-            column.append(item)
-
-    def __len__(self) -> int:
-        return len(self.lists[0])
 
 
 @dataclass
@@ -71,9 +69,9 @@ class Values:
 class Batch:
     """Documents with their series, texts and values, ready to be written."""
 
-    documents: Columns = field(default_factory=lambda: Columns(DOCUMENT))
-    series: Columns = field(default_factory=lambda: Columns(SERIES))
-    texts: Columns = field(default_factory=lambda: Columns(TEXT))
+    documents: Rows = field(default_factory=lambda: Rows(DOCUMENT))
+    series: Rows = field(default_factory=lambda: Rows(SERIES))
+    texts: Rows = field(default_factory=lambda: Rows(TEXT))
     metrics: dict[str, Values] = field(default_factory=dict)
     """Metric → values; alike values side by side take a fifth less room."""
     raw_bytes: int = 0
@@ -124,7 +122,7 @@ class _Reader:
         except (DocumentError, OverflowError) as exc:
             error = utf8(str(exc)) if isinstance(exc, DocumentError) else "a step or grid number does not fit 64 bits"
             content = _digest(raw)
-            self.batch.documents.add(blob, content, len(raw), str(Shape.UNKNOWN), 0, 0, 0, 0, False, False, error)
+            self.batch.documents.append((blob, content, len(raw), str(Shape.UNKNOWN), 0, 0, 0, 0, False, False, error))
             return
         self._add(blob, raw, document, grids)
 
@@ -147,16 +145,15 @@ class _Reader:
             first, last = (series.steps[0], series.steps[-1]) if series.steps else (None, None)
             grid = (series.start_step, series.end_step, series.step_interval)
             marker = None if series.precision is None else utf8(series.precision)
-            self.batch.series.add(
-                blob, name, position, *grid, marker, series.form, len(series.values), n_nan, n_inf, first, last, content
-            )
+            counts = (len(series.values), n_nan, n_inf)
+            self.batch.series.append((blob, name, position, *grid, marker, series.form, *counts, first, last, content))
         for name, text in document.texts.items():
-            self.batch.texts.add(blob, utf8(name), utf8(text))
+            self.batch.texts.append((blob, utf8(name), utf8(text)))
             parts.append(f"{utf8(name)}\1{utf8(text)}")
         decoded = document.decoded
-        self.batch.documents.add(
-            blob, _digest("\n".join(sorted(parts)).encode()), len(raw), str(document.shape), len(document.series),
-            n_values, n_nonfinite, len(document.problems), decoded.bare_constants, decoded.twice, None,
+        self.batch.documents.append(
+            (blob, _digest("\n".join(sorted(parts)).encode()), len(raw), str(document.shape), len(document.series),
+             n_values, n_nonfinite, len(document.problems), decoded.bare_constants, decoded.twice, None)
         )  # fmt: skip
 
     def _content(self, series: Series, grid: Grid) -> tuple[int, tuple[int, int]]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from urllib.parse import quote
 
-from goldenctl import __version__
 from goldenctl.lint import RULES
 from goldenctl.model import Finding
+from goldenctl.version import __version__
 
 
 def github(findings: Sequence[Finding]) -> str:

@@ -12,9 +12,9 @@ from typing import Annotated
 import typer
 from typer._click.exceptions import ClickException
 
-from goldenctl import __version__
 from goldenctl.cli import output, recovery
 from goldenctl.errors import ExitCode, UsageError
+from goldenctl.version import __version__
 
 COMMANDS: tuple[str, ...] = (
     "lint",
@@ -22,11 +22,16 @@ COMMANDS: tuple[str, ...] = (
     "verify",
     "diff",
     "check",
-    "capture",
+    "triage",
     "tolerance",
+    "capture",
+    "review",
+    "gate-audit",
+    "coverage",
     "catalog",
     "log",
     "blame",
+    "drift",
     "sync",
     "restore",
     "record",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from goldenctl.cli import output
+from goldenctl.cli import output, progress
 from goldenctl.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -37,15 +37,17 @@ def command(
 
     settings = config.load(Path.cwd())
     store = open_store(to)
-    options = sources.FetchOptions(attempt=attempt, max_wait=max_wait, wait=wait, cache=settings.top / ".goldenctl/cache")
     rows: list[tuple[str, Archived]] = []
     problems: list[SourceProblem] = []
-    for ref in from_job:
-        source = sources.open_source(ref, settings, options)
-        run = source.describe()
-        fetched = list(source.fetch(run.artifacts))
-        rows.append((run.ref, archive.store_run(store, run, fetched)))
-        problems += [*run.problems, *(p for f in fetched for p in f.problems)]
+    with progress.shown("artifacts") as tell:
+        cache = settings.top / ".goldenctl/cache"
+        options = sources.FetchOptions(attempt=attempt, max_wait=max_wait, wait=wait, cache=cache, on_progress=tell)
+        for ref in from_job:
+            source = sources.open_source(ref, settings, options)
+            run = source.describe()
+            fetched = list(source.fetch(run.artifacts))
+            rows.append((run.ref, archive.store_run(store, run, fetched)))
+            problems += [*run.problems, *(p for f in fetched for p in f.problems)]
     _print(rows, problems, form)
     if problems:
         return int(ExitCode.SOURCE)

@@ -89,6 +89,7 @@ def _fill(
     fill: Callable[..., Built], branch: list[str] | None, catalog: Path | None, wait: float, format: output.Format
 ) -> int:
     from goldenctl import config
+    from goldenctl.catalog import freshness
     from goldenctl.git import Repo
 
     settings = config.load(Path.cwd())
@@ -98,7 +99,7 @@ def _fill(
     if format is output.Format.JSON:
         output.json({name: getattr(built, name) for name in _BUILT} | {"catalog": str(path)})
     elif built.up_to_date:
-        output.result(UP_TO_DATE)
+        output.result(freshness.UP_TO_DATE)
     else:
         output.result(
             f"{path}: {built.commits:,} commits, {built.documents:,} documents, {built.new_documents:,} of them new, "
@@ -108,7 +109,6 @@ def _fill(
 
 
 _BUILT = ("branches", "commits", "documents", "new_documents", "up_to_date")
-UP_TO_DATE = "the catalog is up to date"
 
 
 @contextmanager

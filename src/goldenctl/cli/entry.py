@@ -21,7 +21,7 @@ def _run(args: Sequence[str]) -> int:
         return _lint(args[1:])
     if args[:1] == ["textconv"] and len(args) == 2 and not args[1].startswith("-"):
         return _textconv(args[1])
-    return _parsed(args)
+    return int(ExitCode.OK) if _nothing_new(args) else _parsed(args)
 
 
 def _plain_lint(args: Sequence[str]) -> bool:
@@ -45,6 +45,20 @@ def _textconv(path: str) -> int:
 
     recovery.settle()
     return showing.table(path)
+
+
+def _nothing_new(args: Sequence[str]) -> bool:
+    """Whether this is a plain ``catalog update`` with nothing to do, as a hook or a cron job runs it all day long."""
+    if args != ["catalog", "update"]:
+        return False
+    from goldenctl.catalog import freshness
+    from goldenctl.cli import recovery
+
+    recovery.settle()
+    if not freshness.up_to_date_here():
+        return False
+    output.result(freshness.UP_TO_DATE)
+    return True
 
 
 def _parsed(args: Sequence[str]) -> int:

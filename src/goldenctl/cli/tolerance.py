@@ -47,7 +47,7 @@ def command(
     settings = config.load(Path.cwd())
     runs = repeats.open_repeats(words, settings, tuple(metric or ()))
     proposals = stage.propose([r.sample for r in runs], alpha, settings.tolerance_for)
-    block = stage.settings_block(proposals, scope)
+    block = stage.settings_block(proposals, scope, settings.root)
     _print(format, runs, proposals, block, alpha)
     return int(ExitCode.OK if proposals and not any(p.problem for p in proposals) else ExitCode.FINDINGS)
 

@@ -12,12 +12,12 @@ from typing import Any
 
 import orjson
 
-from goldenctl import __version__
 from goldenctl.compare import MetricDiff
 from goldenctl.report.curves import Curve, curve
 from goldenctl.report.figures import pair, percent, size, steps
 from goldenctl.report.heat import heat_map
 from goldenctl.report.model import Entry, Metric, Report
+from goldenctl.version import __version__
 
 BYTES = 2_300_000
 """What all curves together may take, so that the report of a large refresh stays below 3 MB."""
