@@ -54,7 +54,7 @@ def run(args: list[str]) -> int:
         raise KeyboardInterrupt from exc
     except ClickException as exc:
         message = exc.format_message()
-        if wanted and wanted not in COMMANDS:
+        if wanted and wanted not in COMMANDS and "Did you mean" not in message:
             message += _nearest(wanted)
         command = f"goldenctl {wanted}" if wanted in COMMANDS else "goldenctl"
         output.error(f"{message}\n  next: {command} --help")
