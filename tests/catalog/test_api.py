@@ -123,6 +123,11 @@ def test_changes_compare_obtained_with_golden_step_by_step(catalog: Catalog, wor
     ]  # fmt: skip
 
 
+def test_the_largest_changes_are_those_of_the_changes_that_have_one(catalog: Catalog, world: World) -> None:
+    old = world.scratch.git("rev-parse", "dev~2")
+    assert catalog.largest_changes(old, "dev").rows() == [(H100, "lm loss", pytest.approx(0.1), 2)]
+
+
 def test_a_golden_on_one_side_only_is_a_change_without_a_difference(catalog: Catalog) -> None:
     rows = catalog.changes("main", "dev")
     assert rows.select("path", "metric", "n_golden", "extra_steps", "nan_in").sort("metric").rows() == [
@@ -142,6 +147,16 @@ def test_observations_and_refreshes_carry_their_run(catalog: Catalog) -> None:
     assert rows["value"].is_nan().all()
     assert catalog.refreshes()["runs"].to_list() == [["github:5#2"]] * 2
     assert catalog.runs()["observations"].to_list() == [1]
+
+
+def test_a_session_answers_as_the_catalog_does_and_lets_writers_in_at_its_end(catalog: Catalog, world: World) -> None:
+    with catalog.session() as held:
+        assert held.changes("main", "dev").equals(catalog.changes("main", "dev"))
+        assert held.sql("SELECT 1 AS a").rows() == [(1,)]
+        with pytest.raises(UsageError):
+            held.sql("DELETE FROM golden")
+        assert held.log(H100).equals(held.log(H100))
+    assert record_run(world.path, RUN, [candidate(BROKEN, H100)]) == 0
 
 
 def test_syncs_count_the_goldens_they_changed(catalog: Catalog) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import duckdb
 import polars as pl
 
 if TYPE_CHECKING:
-    from goldenctl.catalog.rows import Batch, Rows, Values
+    from goldenctl.catalog.rows import Batch, Content, Rows
 
 
 def frame(connection: duckdb.DuckDBPyConnection, query: str, parameters: Sequence[Any] | None = None) -> pl.DataFrame:
@@ -77,25 +79,22 @@ _NULLABLE = {
 }  # fmt: skip
 
 
-def _write_values(connection: duckdb.DuckDBPyConnection, values: Values) -> None:
-    """Values of contents the catalog lacks; nearly always that is all of them, and the long way round is saved."""
-    data = pl.DataFrame(
-        {
-            "content": pl.Series(values.contents, dtype=pl.Int64),
-            "step": pl.Series(values.steps, dtype=pl.Int64),
-            "value": pl.Series(values.values, dtype=pl.Float64),
-        }
-    )
+def _write_values(connection: duckdb.DuckDBPyConnection, contents: Sequence[Content]) -> None:
+    """Steps and values of the contents the catalog lacks, metric by metric."""
     known = {row[0] for row in connection.execute("SELECT DISTINCT content FROM series").fetchall()}
-    here = known.intersection(values.ids)
-    if here:
-        data = data.filter(~pl.col("content").is_in(list(here)))
-    insert(connection, "value", data)
+    ids, steps, values = array("q"), array("q"), array("d")
+    for content in sorted(contents, key=attrgetter("metric")):
+        if content.id not in known:
+            ids.extend(array("q", (content.id,)) * len(content.steps))
+            steps.extend(content.steps)
+            values.extend(content.values)
+    columns = {"content": pl.Series(ids, dtype=pl.Int64), "step": pl.Series(steps, dtype=pl.Int64)}
+    insert(connection, "value", pl.DataFrame(columns | {"value": pl.Series(values, dtype=pl.Float64)}))
 
 
 def write_batch(connection: duckdb.DuckDBPyConnection, batch: Batch) -> None:
     """Write parsed documents inside the open transaction; what the catalog has already is passed over."""
-    _write_values(connection, batch.all_values())
+    _write_values(connection, batch.contents)
     unknown = "WHERE NOT EXISTS (SELECT 1 FROM document AS old WHERE old.id = new.{})".format
     insert(connection, "text", _table(batch.texts, {}), unknown("document"))
     insert(connection, "series", _table(batch.series, _NULLABLE), unknown("document"))

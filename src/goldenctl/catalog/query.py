@@ -67,17 +67,22 @@ def sql(path: Path, query: str, wait: float = store.WAIT) -> pl.DataFrame:
         There is no catalog, or it cannot be read.
     """
     with store.reading(path, wait) as connection:
-        try:
-            return frame(connection, query)
-        except (
-            duckdb.ProgrammingError,
-            duckdb.DataError,
-            duckdb.NotSupportedError,
-            duckdb.PermissionException,
-            duckdb.InvalidInputException,
-            duckdb.OutOfMemoryException,
-        ) as exc:
-            raise UsageError(f"the query failed: {exc}", hint="goldenctl catalog sql 'SHOW TABLES'") from exc
+        return ask(connection, query)
+
+
+def ask(connection: duckdb.DuckDBPyConnection, query: str) -> pl.DataFrame:
+    """As :func:`sql`, on an open catalog."""
+    try:
+        return frame(connection, query)
+    except (
+        duckdb.ProgrammingError,
+        duckdb.DataError,
+        duckdb.NotSupportedError,
+        duckdb.PermissionException,
+        duckdb.InvalidInputException,
+        duckdb.OutOfMemoryException,
+    ) as exc:
+        raise UsageError(f"the query failed: {exc}", hint="goldenctl catalog sql 'SHOW TABLES'") from exc
 
 
 def export(path: Path, folder: Path, wait: float = store.WAIT) -> list[Path]:

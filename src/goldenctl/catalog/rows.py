@@ -10,6 +10,7 @@ import math
 from array import array
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from goldenctl import goldenfile
 from goldenctl.goldenfile import Document, DocumentError, Series, Shape
@@ -44,25 +45,16 @@ class Rows(list[tuple[object, ...]]):
         self.names = names
 
 
-@dataclass
-class Values:
-    """The series contents first met in this batch, one after the other."""
+class Content(NamedTuple):
+    """One distinct series content, first met in this batch."""
 
-    ids: array[int] = field(default_factory=lambda: array("q"))
-    """Content ids, int64, each once."""
-    contents: array[int] = field(default_factory=lambda: array("q"))
-    """Content id of each value."""
-    steps: array[int] = field(default_factory=lambda: array("q"))
-    """Step of each value, int64."""
-    values: array[float] = field(default_factory=lambda: array("d"))
-    """Values, float64, NaN and infinities as they are."""
-
-    def extend(self, other: Values) -> None:
-        """Append the contents of another."""
-        self.ids += other.ids
-        self.contents += other.contents
-        self.steps += other.steps
-        self.values += other.values
+    metric: str
+    """Where it was met; alike values side by side take a fifth less room."""
+    id: int
+    steps: array[int]
+    """int64; the contents of a file mostly share it."""
+    values: array[float]
+    """float64, as many as steps; NaN and infinities as they are."""
 
 
 @dataclass
@@ -72,17 +64,9 @@ class Batch:
     documents: Rows = field(default_factory=lambda: Rows(DOCUMENT))
     series: Rows = field(default_factory=lambda: Rows(SERIES))
     texts: Rows = field(default_factory=lambda: Rows(TEXT))
-    metrics: dict[str, Values] = field(default_factory=dict)
-    """Metric → values; alike values side by side take a fifth less room."""
+    contents: list[Content] = field(default_factory=list)
     raw_bytes: int = 0
     """Size of the documents as files."""
-
-    def all_values(self) -> Values:
-        """Every new content, metric by metric."""
-        out = Values()
-        for metric in sorted(self.metrics):
-            out.extend(self.metrics[metric])
-        return out
 
 
 def batches(documents: Iterable[tuple[str, bytes]], limit: int = BATCH_BYTES) -> Iterator[Batch]:
@@ -164,9 +148,7 @@ class _Reader:
         counts = self.counts.get(content)
         if counts is None:
             counts = self.counts[content] = _non_finite(series.values)
-            self.batch.metrics.setdefault(series.metric, Values()).extend(
-                Values(array("q", (content,)), array("q", (content,)) * len(values), steps, values)
-            )
+            self.batch.contents.append(Content(series.metric, content, steps, values))
         return content, counts
 
 
