@@ -1,5 +1,5 @@
 -- The public tables of the catalog. Each block below a "-- version N" line takes a catalog of version N - 1
--- to version N; a new file gets all of them in order. Times are UTC. docs/catalog.md describes every column.
+-- to version N; a new file gets all of them in order. Times are UTC. docs/reference/catalog.md shows them.
 
 -- version 1
 

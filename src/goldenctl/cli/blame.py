@@ -12,6 +12,8 @@ from goldenctl.cli.log import named
 from goldenctl.errors import ExitCode
 
 COLUMNS = ("metric", "commit", "date", "via", "run", "unchanged since", "subject")
+SPARE = ("unchanged since", "subject", "via")
+"""Columns a narrow window does without, first one first."""
 
 
 def command(
@@ -44,7 +46,7 @@ def command(
     if format is output.Format.MARKDOWN:
         output.result(output.markdown(columns, cells))
     else:
-        output.table(columns, cells)
+        output.table(columns, cells, spare=[columns.index(name) for name in SPARE])
     return ExitCode.OK
 
 
