@@ -317,6 +317,15 @@ def _numbers(items: list[Any]) -> tuple[float, ...] | None:
         return None
 
 
+def _all_numbers(items: list[Any]) -> tuple[float, ...] | None:
+    """As :func:`_numbers`, item by item where one is another spelling of NaN."""
+    whole = _numbers(items)
+    if whole is not None:
+        return whole
+    numbers = [number for number in map(to_number, items) if number is not None]
+    return tuple(numbers) if len(numbers) == len(items) else None
+
+
 @lru_cache(maxsize=64)
 def _steps(keys: tuple[str, ...]) -> tuple[int, ...] | None:
     """Step keys as integers, or None when one is none; the metrics of a file, and of its neighbours, share them."""
@@ -393,8 +402,7 @@ class _Reader:
         number = None if isinstance(item, str) else to_number(item)
         if number is not None:
             self.series.append(Series(name, (0,), (number,), form="scalar"))
-        elif isinstance(item, list) and item and all(to_number(x) is not None for x in item):
-            numbers = tuple(to_number(x) or 0.0 for x in item)
+        elif isinstance(item, list) and item and (numbers := _all_numbers(item)) is not None:
             self.series.append(Series(name, tuple(range(len(item))), numbers, form="vector"))
         elif item is not None:
             self.texts[name] = json.dumps(item, separators=(",", ":"), ensure_ascii=False)

@@ -24,7 +24,7 @@ class Block(NamedTuple):
     """One series as packed columns."""
 
     metric: str
-    grid: tuple[int | None, int | None, int | None]
+    grid: tuple[int | None, ...]
     """start_step, end_step and step_interval as declared; None where they are not."""
     precision: str | None
     form: str
@@ -152,27 +152,23 @@ def plain(decoded: Decoded) -> list[Block] | None:
     if type(decoded.value) is not dict:
         return None
     out = []
+    keys, steps = None, None
     for metric, content in decoded.value.items():
-        block = _plain_block(metric, content, decoded.strict)
-        if block is None:
+        values = content.get("values") if type(content) is dict else None
+        if type(values) is not dict:
             return None
-        out.append(block)
+        mine = tuple(values)
+        if mine != keys:
+            keys, steps = mine, _steps(mine)
+        kinds = set(map(type, values.values()))
+        numbers = _numbers(values, kinds)
+        if steps is None or numbers is None:
+            return None
+        marker = content.get("value_precision")
+        precision = marker if type(marker) is str else None
+        finite = decoded.strict and str not in kinds
+        out.append(Block(metric, _grid(content), precision, "object", *steps, numbers, finite))
     return out or None
-
-
-def _plain_block(metric: str, content: Any, strict: bool) -> Block | None:
-    values = content.get("values") if type(content) is dict else None
-    steps = _steps(tuple(values)) if type(values) is dict else None
-    if steps is None or values is None:
-        return None
-    kinds = set(map(type, values.values()))
-    numbers = _numbers(values, kinds)
-    if numbers is None:
-        return None
-    grid = _fitting(tuple(content.get(k) if type(content.get(k)) is int else None for k in GRID_KEYS))
-    marker = content.get("value_precision")
-    precision = marker if type(marker) is str else None
-    return Block(metric, grid, precision, "object", *steps, numbers, strict and str not in kinds)
 
 
 def _numbers(values: dict[str, Any], kinds: set[type]) -> array[float] | None:
@@ -184,6 +180,13 @@ def _numbers(values: dict[str, Any], kinds: set[type]) -> array[float] | None:
         return array("d", values.values())
     except (TypeError, OverflowError):  # another text than a spelling of NaN; an integer beyond float64
         return None
+
+
+def _grid(content: dict[str, Any]) -> tuple[int | None, ...]:
+    start, end, interval = map(content.get, GRID_KEYS)
+    if type(start) is type(end) is type(interval) is int and max(abs(start), abs(end), abs(interval)) < 2**63:
+        return start, end, interval
+    return _fitting(tuple(number if type(number) is int else None for number in (start, end, interval)))
 
 
 @lru_cache(maxsize=256)
@@ -204,10 +207,11 @@ def _block(series: Series) -> Block:
     return Block(series.metric, grid, series.precision, series.form, *_packed(series.steps), array("d", series.values))
 
 
-def _fitting(grid: tuple[int | None, ...]) -> tuple[int | None, int | None, int | None]:
-    array("q", [number or 0 for number in grid])  # refuses what is too large
-    start, end, interval = grid
-    return start, end, interval
+def _fitting(grid: tuple[int | None, ...]) -> tuple[int | None, ...]:
+    """The same numbers; OverflowError for one that no column of the catalog holds."""
+    if not all(number is None or -(2**63) <= number < 2**63 for number in grid):
+        raise OverflowError
+    return grid
 
 
 def _digest(content: bytes | array[float], key: bytes = b"") -> int:
