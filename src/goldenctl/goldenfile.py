@@ -28,10 +28,11 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import lru_cache
 from typing import Any
 
 import orjson
+
+from goldenctl.jsonnumbers import all_numbers, plain_numbers, steps_of, to_number
 
 GRID_KEYS = ("start_step", "end_step", "step_interval")
 RECORD_KEYS = frozenset(
@@ -42,12 +43,6 @@ RECORD_KEYS = frozenset(
     }
 )  # fmt: skip
 """Keys that make an object an inference record."""
-NON_FINITE = {
-    "nan": math.nan, "+nan": math.nan, "-nan": math.nan,
-    "inf": math.inf, "+inf": math.inf, "-inf": -math.inf,
-    "infinity": math.inf, "+infinity": math.inf, "-infinity": -math.inf,
-}  # fmt: skip
-"""Lower-cased spellings of non-finite numbers."""
 
 
 class Shape(StrEnum):
@@ -232,24 +227,6 @@ def _bridge_steps(value: dict[str, Any]) -> dict[str, Any] | None:
     return None
 
 
-def to_number(value: Any) -> float | None:
-    """The float64 of a JSON value, non-finite spellings included; None when it is no number.
-
-    Booleans are no numbers; numeric strings other than the non-finite spellings are none either,
-    as the harness takes them for infinity.
-    """
-    if type(value) is float:
-        return value
-    if type(value) is int:
-        try:
-            return float(value)
-        except OverflowError:
-            return math.inf if value > 0 else -math.inf
-    if type(value) is str:
-        return NON_FINITE.get(value.strip().lower())
-    return None
-
-
 def read(raw: bytes) -> Document:
     """Read a golden document.
 
@@ -302,39 +279,6 @@ def _split(pairs: Iterable[tuple[int, float]]) -> Columns:
     return steps, numbers
 
 
-def _numbers(items: list[Any]) -> tuple[float, ...] | None:
-    """The float64 of every item, or None when one is no number."""
-    kinds = set(map(type, items))
-    if kinds <= {float}:
-        return tuple(items)
-    if not kinds <= {float, int, str}:
-        return None
-    try:
-        if str not in kinds:
-            return tuple(map(float, items))
-        return tuple([x if type(x) is float else NON_FINITE[x] if type(x) is str else float(x) for x in items])
-    except (KeyError, OverflowError):
-        return None
-
-
-def _all_numbers(items: list[Any]) -> tuple[float, ...] | None:
-    """As :func:`_numbers`, item by item where one is another spelling of NaN."""
-    whole = _numbers(items)
-    if whole is not None:
-        return whole
-    numbers = [number for number in map(to_number, items) if number is not None]
-    return tuple(numbers) if len(numbers) == len(items) else None
-
-
-@lru_cache(maxsize=64)
-def _steps(keys: tuple[str, ...]) -> tuple[int, ...] | None:
-    """Step keys as integers, or None when one is none; the metrics of a file, and of its neighbours, share them."""
-    try:
-        return tuple(map(int, keys))
-    except ValueError:
-        return None
-
-
 class _Reader:
     """Collects series, texts and problems while walking a document."""
 
@@ -366,11 +310,11 @@ class _Reader:
 
     def _object(self, metric: str, values: Mapping[str, Any]) -> Columns:
         """Whole columns at once, which is ten times faster; item by item where one needs a closer look."""
-        steps, numbers = _steps(tuple(values)), _numbers(list(values.values()))
+        steps, numbers = steps_of(tuple(values)), plain_numbers(list(values.values()))
         return _split(self._object_pairs(metric, values)) if steps is None or numbers is None else (steps, numbers)
 
     def _list(self, metric: str, values: list[Any], start: int, interval: int) -> Columns:
-        steps, numbers = range(start, start + len(values) * interval, interval), _numbers(values)
+        steps, numbers = range(start, start + len(values) * interval, interval), plain_numbers(values)
         if numbers is None:
             return _split(pair for step, item in zip(steps, values, strict=True) for pair in self._pair(metric, step, item))
         return tuple(steps), numbers
@@ -402,7 +346,7 @@ class _Reader:
         number = None if isinstance(item, str) else to_number(item)
         if number is not None:
             self.series.append(Series(name, (0,), (number,), form="scalar"))
-        elif isinstance(item, list) and item and (numbers := _all_numbers(item)) is not None:
+        elif isinstance(item, list) and item and (numbers := all_numbers(item)) is not None:
             self.series.append(Series(name, tuple(range(len(item))), numbers, form="vector"))
         elif item is not None:
             self.texts[name] = json.dumps(item, separators=(",", ":"), ensure_ascii=False)

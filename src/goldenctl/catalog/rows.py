@@ -14,7 +14,8 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from goldenctl import goldenfile
-from goldenctl.goldenfile import GRID_KEYS, NON_FINITE, Decoded, Document, DocumentError, Series, Shape
+from goldenctl.goldenfile import GRID_KEYS, Decoded, Document, DocumentError, Series, Shape
+from goldenctl.jsonnumbers import NON_FINITE
 
 BATCH_BYTES = 32 << 20
 """Raw bytes of documents in one batch, which is one transaction: the most a kill can cost."""

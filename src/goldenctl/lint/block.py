@@ -14,7 +14,8 @@ from functools import lru_cache, reduce
 from itertools import pairwise
 from typing import Any
 
-from goldenctl.goldenfile import GRID_KEYS, NON_FINITE, describe, to_number
+from goldenctl.goldenfile import GRID_KEYS, describe
+from goldenctl.jsonnumbers import NON_FINITE, to_number
 from goldenctl.lint import places
 from goldenctl.lint.rules import finding
 from goldenctl.model import Finding
