@@ -39,7 +39,14 @@ sql 'SELECT count(*) - count(DISTINCT (content, step)) FROM "value"' 0
 sql 'SELECT count(DISTINCT content) BETWEEN 13500 AND 14500 FROM series' true
 sql 'SELECT count(*) FROM "value" WHERE "value" IS NULL' 0
 sql 'SELECT count(*) FROM document WHERE bare_constants' 3
-said "413 commits, 4,898 documents, 2,515 paths, each distinct series content once"
+for tip in dev,250416,470 main,250164,468; do
+  expect 0 goldenctl catalog sql "WITH tip AS (
+      SELECT r.* FROM revision AS r JOIN line AS l USING (\"commit\") WHERE l.branch = '${tip%%,*}'
+      QUALIFY l.position = max(l.position) OVER (PARTITION BY r.golden)
+    ) SELECT sum(n_nan + n_inf), count(DISTINCT path) FROM tip JOIN series USING (document) WHERE n_nan + n_inf > 0" --format csv
+  holds "$WORK/out" "${tip#*,}"
+done
+said "413 commits, 4,898 documents, 2,515 paths, each distinct series content once, NaN as lint counts it"
 
 # 3. Every landing that is in the bundle, and no branch merge.
 goldenctl catalog sql "SELECT \"commit\" FROM sync WHERE kind <> 'revert' ORDER BY 1" --format csv | sed 1d >"$WORK/found"
