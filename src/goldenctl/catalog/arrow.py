@@ -7,6 +7,7 @@ Polars nor pyarrow.
 from __future__ import annotations
 
 import json
+import sys
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -88,19 +89,23 @@ def _column(items: Iterable[Any], kind: Kind) -> Array:
 def insert_values(connection: Connection, contents: Sequence[Content]) -> None:
     """Append the steps and values of the contents the catalog lacks, metric by metric."""
     known = {row[0] for row in connection.execute("SELECT DISTINCT content FROM series").fetchall()}
-    ids, steps, values = array("q"), array("q"), array("d")
-    for content in sorted(contents, key=attrgetter("metric")):
-        if content.id not in known:
-            ids.extend(array("q", (content.id,)) * len(content.steps))
-            steps.extend(content.steps)
-            values.extend(content.values)
-    if not ids:
+    new = sorted((c for c in contents if c.id not in known), key=attrgetter("metric"))
+    if not any(c.steps for c in new):
         return
-    columns: Mapping[str, Any] = {"content": ids, "step": steps, "value": values}
+    columns: Mapping[str, Any] = {
+        "content": _packed("q", [c.id.to_bytes(8, sys.byteorder, signed=True) * len(c.steps) for c in new]),
+        "step": _packed("q", [c.steps for c in new]),
+        "value": _packed("d", [c.values for c in new]),
+    }
     table = Table.from_arrays([Array.from_buffer(c) for c in columns.values()], names=list(columns))
     connection.register("arriving", table.__arrow_c_stream__())
     connection.execute('INSERT INTO "value" BY NAME SELECT * FROM arriving')
     connection.unregister("arriving")
+
+
+def _packed(kind: str, parts: Iterable[bytes | array[Any]]) -> memoryview:
+    """The parts one after the other, copied once."""
+    return memoryview(b"".join(parts)).cast(kind)  # type: ignore[call-overload, no-any-return]
 
 
 def write_batch(connection: Connection, batch: Batch) -> None:

@@ -95,15 +95,16 @@ def _build(repo: Repo, settings: Settings, path: Path, tips: dict[str, str], pro
     from goldenctl.catalog import tables
 
     missing = wanted if fresh else tables.missing(path, wanted, wait)
+    parsing = parsing or Parsing(repo, missing)
+    lives = history.lives(commits, tips.values())
+    prepared = tables.prepare(tables.History(commits, lives, tips, _landings(repo, settings, tips)), settings)
     done = len(wanted) - len(missing)
-    for batch in parsing or Parsing(repo, missing):
+    for batch in parsing:
         tables.add(path, batch, wait)
         done += len(batch.documents)
         if progress:
             progress(done, len(wanted))
-    lives = history.lives(commits, tips.values())
-    found = tables.History(commits, lives, tips, _landings(repo, settings, tips))
-    tables.replace_history(path, found, settings, wait, done=lambda: freshness.remember(path, settings, tips))
+    tables.replace_history(path, prepared, wait, done=lambda: freshness.remember(path, settings, tips))
     return Built(tips, len(commits), len(wanted), len(missing))
 
 

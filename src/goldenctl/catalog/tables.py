@@ -45,27 +45,46 @@ def add(path: Path, batch: Batch, wait: float) -> None:
         write_batch(connection, batch)
 
 
-def replace_history(path: Path, found: History, settings: Settings, wait: float, done: Callable[[], None]) -> None:
-    """Put commits, lines, revisions, goldens, syncs and what trailers say in the place of what was there.
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """The rows of a history, made before the catalog is locked."""
+
+    tables: Sequence[tuple[str, Rows, Schema]]
+    """Tables to be filled anew."""
+    notes: Rows
+    provenance: tuple[Rows, Rows, Rows]
+    goldens: Rows
+    living: Rows
+
+
+def prepare(found: History, settings: Settings) -> Prepared:
+    """Make the rows of commits, lines, revisions, goldens, syncs and of what trailers say."""
+    return Prepared(
+        tables=(
+            ("commit", [(c.id, c.parents, c.committed_at, utf8(c.subject)) for c in found.commits], COMMIT),
+            ("line", _lines(found), LINE),
+            ("revision", _revisions(found.lives), REVISION),
+            ("sync", _syncs(found.landings), SYNC),
+        ),
+        notes=[("root", utf8(settings.root)), ("branches", utf8(json.dumps(list(found.tips))))],
+        provenance=_provenance(found),
+        goldens=_goldens(found, settings),
+        living=[(utf8(path), golden) for path, golden in found.lives.paths.items()],
+    )
+
+
+def replace_history(path: Path, prepared: Prepared, wait: float, done: Callable[[], None]) -> None:
+    """Put a history in the place of what was there; what was recorded stays.
 
     ``done`` is called once the file is closed, before anybody else may write it.
     """
-    tables: list[tuple[str, Rows, Schema]] = [
-        ("commit", [(c.id, c.parents, c.committed_at, utf8(c.subject)) for c in found.commits], COMMIT),
-        ("line", _lines(found), LINE),
-        ("revision", _revisions(found.lives), REVISION),
-        ("sync", _syncs(found.landings), SYNC),
-    ]
-    goldens = _goldens(found, settings)
-    provenance = _provenance(found)
     with store.writing(path, wait, done) as connection:
-        for table, rows, schema in tables:
+        for table, rows, schema in prepared.tables:
             connection.execute(f'DELETE FROM "{table}"')  # noqa: S608 - our own names
             insert(connection, table, rows, schema)
-        notes = [("root", settings.root), ("branches", utf8(json.dumps(list(found.tips))))]
-        replace(connection, "meta", ("key",), notes, META)
-        _replace_provenance(connection, provenance)
-        _replace_goldens(connection, goldens, found.lives)
+        replace(connection, "meta", ("key",), prepared.notes, META)
+        _replace_provenance(connection, prepared.provenance)
+        _replace_goldens(connection, prepared.goldens, prepared.living)
 
 
 def _lines(found: History) -> Rows:
@@ -178,10 +197,10 @@ def _replace_provenance(connection: duckdb.DuckDBPyConnection, rows: tuple[Rows,
     insert(connection, "refresh_file", files, REFRESH_FILE)
 
 
-def _replace_goldens(connection: duckdb.DuckDBPyConnection, goldens: Rows, lives: Lives) -> None:
+def _replace_goldens(connection: duckdb.DuckDBPyConnection, goldens: Rows, living: Rows) -> None:
     """Put the goldens of the history in place and let what was recorded by path point to them."""
     connection.execute("CREATE TEMP TABLE living (path VARCHAR, golden BIGINT)")
-    insert(connection, "living", [(utf8(path), golden) for path, golden in lives.paths.items()], LIVING)
+    insert(connection, "living", living, LIVING)
     for table in ("observation", "refresh_file"):
         connection.execute(
             f"UPDATE {table} AS t SET golden = l.golden FROM living AS l WHERE l.path = t.path AND l.golden <> t.golden"  # noqa: S608
