@@ -232,7 +232,7 @@ from goldenctl.catalog import build, parsing, rows, tables
 from goldenctl.git import Repo
 rows.BATCH_BYTES = 1
 parsing.batches = lambda documents: rows.batches(documents, 1)
-def said(done, total):
+def said(done, total, size):
     print(done, flush=True)
     if done == int(sys.argv[1]):
         sys.stdin.read()

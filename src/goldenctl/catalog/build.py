@@ -19,8 +19,8 @@ from goldenctl.catalog.parsing import Parsing
 from goldenctl.config import Settings
 from goldenctl.git import Repo
 
-Progress = Callable[[int, int], None]
-"""Called with documents done and documents in all."""
+Progress = Callable[[int, int, int], None]
+"""Called with documents done, documents in all, and bytes parsed so far."""
 WAIT = 30.0
 """Seconds to wait for another process."""
 
@@ -98,12 +98,13 @@ def _build(repo: Repo, settings: Settings, path: Path, tips: dict[str, str], pro
     parsing = parsing or Parsing(repo, missing)
     lives = history.lives(commits, tips.values())
     prepared = tables.prepare(tables.History(commits, lives, tips, _landings(repo, settings, tips)), settings)
-    done = len(wanted) - len(missing)
+    done, size = len(wanted) - len(missing), 0
     for batch in parsing:
         tables.add(path, batch, wait)
         done += len(batch.documents)
+        size += batch.raw_bytes
         if progress:
-            progress(done, len(wanted))
+            progress(done, len(wanted), size)
     tables.replace_history(path, prepared, wait, done=lambda: freshness.remember(path, settings, tips))
     return Built(tips, len(commits), len(wanted), len(missing))
 

@@ -35,8 +35,8 @@ class Block(NamedTuple):
     """Of the steps."""
     values: array[float]
     """float64, as many as steps."""
-    finite: bool = False
-    """Known to be finite throughout; False means that somebody has to look."""
+    n_nonfinite: int | None = None
+    """How many of them are NaN or infinite; None means that somebody has to look."""
 
 
 class Content(NamedTuple):
@@ -135,7 +135,7 @@ class _Reader:
         content = _digest(block.values, block.digest)
         counts = self.counts.get(content)
         if counts is None:
-            counts = self.counts[content] = (0, 0) if block.finite else _non_finite(block.values)
+            counts = self.counts[content] = _non_finite(block)
             self.batch.contents.append(Content(block.metric, content, block.steps, block.values))
         return content, counts
 
@@ -161,14 +161,14 @@ def plain(decoded: Decoded) -> list[Block] | None:
         mine = tuple(values)
         if mine != keys:
             keys, steps = mine, _steps(mine)
-        kinds = set(map(type, values.values()))
-        numbers = _numbers(values, kinds)
+        types = list(map(type, values.values()))
+        numbers = _numbers(values, set(types))
         if steps is None or numbers is None:
             return None
         marker = content.get("value_precision")
         precision = marker if type(marker) is str else None
-        finite = decoded.strict and str not in kinds
-        out.append(Block(metric, _grid(content), precision, "object", *steps, numbers, finite))
+        words = types.count(str) if decoded.strict else None  # a strict reader lets no other non-finite number pass
+        out.append(Block(metric, _grid(content), precision, "object", *steps, numbers, words))
     return out or None
 
 
@@ -220,10 +220,14 @@ def _digest(content: bytes | array[float], key: bytes = b"") -> int:
     return int.from_bytes(hashlib.blake2b(content, digest_size=8, key=key).digest(), "little", signed=True)
 
 
-def _non_finite(values: array[float]) -> tuple[int, int]:
-    if math.isfinite(sum(values)):
+def _non_finite(block: Block) -> tuple[int, int]:
+    """Numbers of NaN and of infinite values."""
+    if block.n_nonfinite == 0 or (block.n_nonfinite is None and math.isfinite(sum(block.values))):
         return 0, 0
-    return sum(map(math.isnan, values)), sum(map(math.isinf, values))
+    infinite = block.values.count(math.inf) + block.values.count(-math.inf)
+    if block.n_nonfinite is not None:
+        return block.n_nonfinite - infinite, infinite
+    return sum(map(math.isnan, block.values)), infinite
 
 
 def utf8(text: str) -> str:
