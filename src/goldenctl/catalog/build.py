@@ -74,6 +74,7 @@ def build(
     wanted = history.documents(commits)
     fresh = not path.exists()
     parsing = Parsing(repo, wanted) if fresh else None  # parses while the clients below are being loaded
+    lives, landings = history.lives(commits, tips.values()), _landings(repo, settings, tips)
     from goldenctl.catalog import tables
 
     missing = wanted if fresh else tables.missing(path, wanted, wait)
@@ -83,8 +84,7 @@ def build(
         done += len(batch.documents)
         if progress:
             progress(done, len(wanted))
-    lives = history.lives(commits, tips.values())
-    found = tables.History(commits, lives, tips, _landings(repo, settings, tips))
+    found = tables.History(commits, lives, tips, landings)
     tables.replace_history(path, found, settings, wait, done=lambda: freshness.remember(path, settings, tips))
     return Built(tips, len(commits), len(wanted), len(missing))
 

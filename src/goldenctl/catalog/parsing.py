@@ -1,7 +1,7 @@
-"""Parse many documents in a process of its own, while this one loads the database and writes.
+"""Parse many documents in processes of their own, while this one loads the database and writes.
 
-The process gets blob ids on stdin and answers with pickled batches on stdout. It needs neither duckdb nor
-polars, and ends by itself when its reader goes away.
+A process gets blob ids on stdin, appends pickled batches to a file without a name and says their sizes on
+stdout, so that it never waits for its reader. It needs neither duckdb nor polars, and is ended with its reader.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import os
 import pickle
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO
 
 from goldenctl.catalog.rows import Batch, batches
 from goldenctl.errors import RepoError
@@ -37,12 +37,9 @@ class Parsing:
 
     def __init__(self, repo: Repo, blobs: Sequence[str]) -> None:
         self._repo, self._blobs = repo, blobs
-        self._process = self._start() if len(blobs) >= WORTH_A_PROCESS else None
-
-    def _start(self) -> subprocess.Popen[bytes]:
-        package = str(Path(__file__).parents[2])
-        command = [sys.executable, "-c", _PROGRAM, package, os.fspath(self._repo.top)]
-        return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        half = len(blobs) // 2
+        parts = (blobs[:half], blobs[half:]) if len(blobs) >= WORTH_A_PROCESS else ()
+        self._workers = [_Worker(repo, part) for part in parts]
 
     def __iter__(self) -> Iterator[Batch]:
         """Yield the batches in order.
@@ -50,41 +47,66 @@ class Parsing:
         Raises
         ------
         RepoError
-            A blob cannot be read, or the process was ended from outside.
+            A blob cannot be read, or a process was ended from outside.
         """
-        if self._process is None:
+        if not self._workers:
             yield from batches(self._repo.blobs(self._blobs))
             return
-        with self._process as process:
-            try:
-                yield from self._receive(process)
-            finally:
-                process.kill()
-
-    def _receive(self, process: subprocess.Popen[bytes]) -> Iterator[Batch]:
-        if process.stdin is None or process.stdout is None or process.stderr is None:
-            raise RepoError("the parsing process has no pipes")
         try:
-            process.stdin.write("\n".join(self._blobs).encode())
-            process.stdin.close()
-            while (batch := pickle.load(process.stdout)) is not None:  # noqa: S301 - our own child wrote it
+            for worker in self._workers:
+                yield from worker.batches()
+        finally:
+            for worker in self._workers:
+                worker.end()
+
+
+class _Worker:
+    """One parsing process."""
+
+    def __init__(self, repo: Repo, blobs: Sequence[str]) -> None:
+        self._place = str(repo.top)
+        self._results = tempfile.TemporaryFile()  # noqa: SIM115 - closed by end()
+        with tempfile.TemporaryFile() as ids:
+            ids.write("\n".join(blobs).encode())
+            ids.seek(0)
+            number = self._results.fileno()
+            command = [sys.executable, "-c", _PROGRAM, str(Path(__file__).parents[2]), os.fspath(repo.top), str(number)]
+            self._process = subprocess.Popen(
+                command, stdin=ids, stdout=subprocess.PIPE, stderr=subprocess.PIPE, pass_fds=(number,)
+            )
+
+    def batches(self) -> Iterator[Batch]:
+        at = 0
+        if self._process.stdout is not None:
+            for line in self._process.stdout:
+                size = int(line) if line.strip().isdigit() else -1
+                if size == 0:
+                    return
+                if size < 0:
+                    break
+                batch: Batch = pickle.loads(os.pread(self._results.fileno(), size, at))  # noqa: S301 - our own child wrote it
+                at += size
                 yield batch
-        except (EOFError, pickle.UnpicklingError, BrokenPipeError) as exc:
-            said = process.stderr.read().decode("utf-8", "replace").strip().splitlines()
-            raise RepoError(said[-1] if said else "the parsing process ended early", place=str(self._repo.top)) from exc
+        said = self._process.stderr.read().decode("utf-8", "replace").strip().splitlines() if self._process.stderr else []
+        raise RepoError(said[-1] if said else "the parsing process ended early", place=self._place)
+
+    def end(self) -> None:
+        self._process.kill()
+        self._process.communicate()
+        self._results.close()
 
 
 def main() -> None:
-    """The process: blob ids on stdin, pickled batches and a final None on stdout."""
+    """The process: blob ids on stdin, batches to the file whose number is the third argument, sizes on stdout, 0 last."""
     gc.disable()  # nothing here makes cycles, and the process is short-lived
     blobs = sys.stdin.read().split()
-    out: BinaryIO = sys.stdout.buffer
     try:
-        for batch in batches(Repo(Path(sys.argv[2])).blobs(blobs)):
-            pickle.dump(batch, out, protocol=pickle.HIGHEST_PROTOCOL)
-            out.flush()
-        pickle.dump(None, out)
-        out.flush()
+        with os.fdopen(int(sys.argv[3]), "wb", buffering=0) as out:
+            for batch in batches(Repo(Path(sys.argv[2])).blobs(blobs)):
+                packed = pickle.dumps(batch, protocol=pickle.HIGHEST_PROTOCOL)
+                out.write(packed)
+                print(len(packed), flush=True)  # noqa: T201 - the reader waits for it
+        print(0, flush=True)  # noqa: T201
     except BrokenPipeError:
         os._exit(0)  # the reader is gone, and so is the use of anything more
     except RepoError as exc:
