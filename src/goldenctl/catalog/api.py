@@ -228,7 +228,7 @@ class Catalog:
             pairs.join(series, on=["new", "old"], nulls_equal=True)
             .join(found, on=["obtained", "golden"], nulls_equal=True)
             .drop("new", "old", "obtained", "golden")
-            .sort("max_rel_diff", descending=True, nulls_last=True)
+            .sort("max_rel_diff", "path", "metric", descending=[True, False, False], nulls_last=True)
         )
 
     def largest_changes(self, old: str, new: str) -> pl.DataFrame:
@@ -248,7 +248,7 @@ class Catalog:
             pairs.join(series, on=["new", "old"])
             .join(found, on=["obtained", "golden"])
             .select("path", "metric", "max_rel_diff", "worst_step")
-            .sort("max_rel_diff", descending=True)
+            .sort("max_rel_diff", "path", "metric", descending=[True, False, False])
         )
 
     def runs(self) -> pl.DataFrame:

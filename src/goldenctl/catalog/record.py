@@ -10,11 +10,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import duckdb
-import polars as pl
 
 from goldenctl.catalog import store
+from goldenctl.catalog.arrow import clear, insert, replace, write_batch
 from goldenctl.catalog.columns import ARTIFACT, GOLDEN, JOB, OBSERVATION, REFRESH, REFRESH_FILE, RUN
-from goldenctl.catalog.frames import clear, frame, insert, replace, rows_frame, write_batch
 from goldenctl.catalog.history import golden_id
 from goldenctl.catalog.rows import Batch, batches, utf8
 from goldenctl.model import Artifact, Candidate, FileResult, GoldenKey, Job, RefreshResult, Run
@@ -56,8 +55,8 @@ def record_refresh(path: Path, result: RefreshResult, documents: Mapping[str, by
         head = (result.id, _utc(result.started_at), utf8(result.command), result.dry_run, runs, "")
         replace(connection, "refresh", ("id",), [head], REFRESH)
         rows = [_file_row(result.id, goldens[f.path], f, blobs.get(f.path)) for f in result.files]
-        clear(connection, "refresh_file", ("refresh",), pl.DataFrame({"refresh": [result.id]}))
-        insert(connection, "refresh_file", rows_frame(rows, REFRESH_FILE))
+        clear(connection, "refresh_file", ("refresh",), rows[:1], REFRESH_FILE)
+        insert(connection, "refresh_file", rows, REFRESH_FILE)
 
 
 def record_run(path: Path, run: Run, candidates: Sequence[Candidate], wait: float = store.WAIT) -> int:
@@ -109,7 +108,7 @@ def _write_runs(connection: duckdb.DuckDBPyConnection, runs: Sequence[Run], now:
 
 def _goldens(connection: duckdb.DuckDBPyConnection, keys: Mapping[str, GoldenKey]) -> dict[str, int]:
     """Golden id of each path: the golden that lives there now, or a new one."""
-    known = dict(frame(connection, "SELECT path, id FROM golden ORDER BY alive").iter_rows())
+    known: dict[str, int] = dict(connection.execute("SELECT path, id FROM golden ORDER BY alive").fetchall())
     new = {path: key for path, key in keys.items() if utf8(path) not in known}
     rows = [
         (golden_id(p), utf8(p), k.model, k.test_case, k.environment, k.platform, k.variant, utf8(p), False)
