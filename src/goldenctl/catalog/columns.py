@@ -69,7 +69,8 @@ OBSERVATION = _columns(
 )
 REFRESH = _columns("id started_at command dry_run runs commit", time="started_at", bool="dry_run", texts="runs")
 REFRESH_FILE = _columns(
-    "refresh golden path action reason job attempt artifact sha256 document n_findings matches",
+    "refresh golden path action reason job attempt artifact sha256 document n_findings metrics matches",
     int="golden attempt n_findings",
+    texts="metrics",
     matches="matches",
 )

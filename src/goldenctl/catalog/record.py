@@ -147,7 +147,8 @@ def _observation(golden: int, candidate: Candidate, now: datetime | None) -> tup
 def _file_row(refresh: str, golden: int, file: FileResult, document: str | None) -> tuple[object, ...]:
     matches = [{"rev": m.rev, "commit": m.commit, "level": str(m.level), "detail": m.detail} for m in file.matches]
     job = (utf8(file.job), file.attempt, utf8(file.artifact), file.sha256)
-    return (refresh, golden, utf8(file.path), str(file.action), utf8(file.reason), *job, document, len(file.findings), matches)
+    said = (utf8(file.path), str(file.action), utf8(file.reason), *job, document)
+    return (refresh, golden, *said, len(file.findings), [utf8(m) for m in file.metrics], matches)
 
 
 def _utc(moment: datetime | None) -> datetime | None:

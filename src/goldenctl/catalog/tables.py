@@ -184,7 +184,7 @@ def _files(
             {"rev": m.rev, "commit": m.commit, "level": str(m.level), "detail": ""} for m in said.matches if m.path == path
         ]
         document = revision.edit.document if revision else None
-        yield (refresh, golden, utf8(path), "written", "", "", 0, "", digests.get(path, ""), document, 0, matches)
+        yield (refresh, golden, utf8(path), "written", "", "", 0, "", digests.get(path, ""), document, 0, [], matches)
 
 
 def _replace_provenance(connection: duckdb.DuckDBPyConnection, rows: tuple[Rows, Rows, Rows]) -> None:
