@@ -85,7 +85,7 @@ def reference(repo: Path, blobs: list[str]) -> int:
     with tempfile.TemporaryFile() as listing:
         listing.write("".join(f"{blob}\n" for blob in blobs).encode())
         listing.seek(0)
-        command = ["git", "cat-file", "--batch", "--buffer"]
+        command = ["git", "cat-file", "--batch"]
         process = subprocess.Popen(command, cwd=repo, stdin=listing, stdout=subprocess.PIPE, bufsize=1 << 20)
     with process:
         assert process.stdout is not None
