@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
 
 import polars as pl
@@ -98,6 +98,26 @@ def test_the_tree_of_a_commit_is_that_of_git(catalog: Catalog, world: World) -> 
         listed = {path: blob for _, _, blob, path in words}
         found = catalog.tree(world.scratch.git("rev-parse", rev))
         assert dict(found.select("path", "document").rows()) == listed
+
+
+def test_a_golden_that_one_commit_moved_and_changed_is_at_its_new_path_alone(
+    make_repo: Callable[..., ScratchRepo], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moved = "goldens/moe/tiny_new_name/golden_values_dev_dgx_h100.json"
+    world = World(make_repo("moved"), monkeypatch)
+    world.commit({H100: FIRST})
+    world.checkout("-b", "dev")
+    world.checkout("main")
+    world.remove(H100)
+    world.commit({moved: REPAIRED}, "moved and refreshed at once")
+    world.checkout("dev")
+    world.move(H100, moved)
+    world.commit(message="moved")
+    world.build()
+    catalog = goldenctl.open_catalog(world.path)
+    assert catalog.goldens().height == 1
+    assert catalog.tree("main")["path"].to_list() == [moved]
+    assert catalog.tree("dev")["path"].to_list() == [moved]
 
 
 def test_values_of_an_earlier_commit_are_those_it_had(catalog: Catalog, world: World) -> None:

@@ -21,10 +21,10 @@ from tests.conftest import golden_json
 UP_5 = math.log1p(0.05)
 
 
-def noise(n: int, step: float = 0.0, seed: int = 7) -> list[float]:
-    """n levels with 1 % noise and a step half way."""
+def noise(n: int, step: float = 0.0, seed: int = 7, size: float = 0.01) -> list[float]:
+    """n levels with noise, 1 % unless told, and a step half way."""
     source = random.Random(seed)
-    return [source.gauss(0, 0.01) + (step if i >= n // 2 else 0.0) for i in range(n)]
+    return [source.gauss(0, size) + (step if i >= n // 2 else 0.0) for i in range(n)]
 
 
 @pytest.mark.parametrize(
@@ -46,6 +46,11 @@ def test_every_lasting_step_of_the_threshold_is_a_break(levels: list[float], end
 @pytest.mark.parametrize("n", [6, 10, 30])
 def test_noise_alone_gives_no_break(n: int) -> None:
     assert [seed for seed in range(50) if breakpoints(noise(n, seed=seed), 0.05) != [n]] == []
+
+
+def test_noise_as_large_as_the_threshold_gives_breaks_in_few_of_many_series() -> None:
+    found = [seed for seed in range(100) if breakpoints(noise(30, seed=seed, size=0.05), 0.05) != [30]]
+    assert len(found) <= 15  # all of them, were the noise not counted
 
 
 @pytest.mark.parametrize("n", [6, 10, 30])

@@ -6,7 +6,7 @@ import json
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from goldenctl import goldenfile
@@ -37,6 +37,8 @@ def same(a: float, b: float) -> bool:
 
 
 @settings(max_examples=400, deadline=None)
+@example({"a": {"values": {"1": True}}})
+@example({"a": {"values": {"1": 1.5, "2": None}}})
 @given(DOCUMENTS)
 def test_the_short_cut_for_plain_documents_says_what_the_reader_says(document: dict[str, object]) -> None:
     raw = json.dumps(document).encode()
