@@ -137,6 +137,9 @@ class Settings:
     """Known environments; GV005 reports others."""
     catalog: str = ".goldenctl/catalog.duckdb"
     """The DuckDB file, relative to the top of the repository; belongs into ``.gitignore``."""
+    archive: str = ""
+    """Where ``goldenctl archive`` keeps runs: a folder or ``s3://BUCKET/PREFIX``; empty for none.
+    A folder is relative to the top of the repository."""
     lint: LintSettings = LintSettings()
     ci: CiSettings = CiSettings()
     sync: SyncSettings = SyncSettings()
@@ -154,6 +157,11 @@ class Settings:
     def catalog_path(self) -> Path:
         """Absolute path of the catalog file."""
         return self.top / self.catalog
+
+    @property
+    def archive_location(self) -> str:
+        """The archive as it is opened: an absolute folder, or ``s3://…``; empty for none."""
+        return self.archive if not self.archive or "://" in self.archive else str(self.top / self.archive)
 
     @property
     def compiled_layout(self) -> Layout:
@@ -183,7 +191,7 @@ _TABLES: dict[str, type] = {
     "mlflow": MlflowSettings,
     "store": StoreSettings,
 }
-_PLAIN = ("root", "layout", "platforms", "environments", "catalog")
+_PLAIN = ("root", "layout", "platforms", "environments", "catalog", "archive")
 
 
 def find_top(start: Path) -> Path:
