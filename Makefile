@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint lock bench clean
+.PHONY: demo test lint lock bench clean docs docs-pictures
 
 # The demo needs only the package itself; the tests need all extras on top of it.
 $(VENV)/.base: requirements/base.txt pyproject.toml
@@ -27,6 +27,14 @@ lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+docs: $(VENV)/.dev
+	$(BIN)/python docs/generate.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+# Needs a browser: GOLDENCTL_CHROMIUM, or chromium on the PATH.
+docs-pictures: $(VENV)/.dev
+	GOLDENCTL_CHROMIUM="$${GOLDENCTL_CHROMIUM:-$$(command -v chromium)}" $(BIN)/python docs/pictures.py
 
 bench: $(VENV)/.dev
 	$(BIN)/python bench/run.py

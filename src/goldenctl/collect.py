@@ -14,7 +14,7 @@ from goldenctl.candidates import Known, Placed, resolve
 from goldenctl.config import Settings
 from goldenctl.errors import UsageError
 from goldenctl.git import Repo
-from goldenctl.model import Artifact, Run, SourceProblem
+from goldenctl.model import Artifact, GoldenKey, Run, SourceProblem
 from goldenctl.selection import Selection
 from goldenctl.sides import Side
 from goldenctl.sources import FetchOptions, open_source, provider_of
@@ -32,7 +32,7 @@ class Collected:
 
 def known_goldens(settings: Settings) -> Known:
     """The cases and goldens of the work tree."""
-    paths = frozenset(sides.worktree(settings).entries)
+    paths = frozenset(sides.names(settings))
     folders = {p.parent.relative_to(settings.root_path).as_posix() for p in settings.root_path.glob("*/*/model_config.yaml")}
     return Known(settings, paths, frozenset(folders))
 
@@ -84,6 +84,8 @@ def revision_side(rev: str, settings: Settings) -> Side:
 def open_side(name: str, settings: Settings, options: FetchOptions | None = None) -> Side:
     """The side a name stands for: ``WORKTREE``, ``INDEX``, a revision, a folder, a file or a run.
 
+    A folder with a ``run.json`` is a recorded run.
+
     Raises
     ------
     UsageError
@@ -93,7 +95,7 @@ def open_side(name: str, settings: Settings, options: FetchOptions | None = None
     """
     if name.startswith("git:"):
         return revision_side(name.removeprefix("git:"), settings)
-    if provider_of(name, settings) == "tree" or name.isdecimal():
+    if not (Path(name) / "run.json").is_file() and (provider_of(name, settings) == "tree" or name.isdecimal()):
         side = sides.local(name, settings, resolver(settings))
         if side is not None:
             return side
@@ -159,3 +161,10 @@ def _means(word: str, path: str, settings: Settings) -> bool:
         return True
     place = Path(word).absolute()
     return place == settings.top or (settings.top / path).is_relative_to(place)
+
+
+def golden_keys(settings: Settings) -> tuple[dict[str, GoldenKey], list[str]]:
+    """Golden path → key of the work tree's goldens, older spellings included, and the paths that fit no layout."""
+    paths = sorted(sides.names(settings))
+    keys = {p: k for p in paths if (k := sides.key_of(p, settings)) is not None}
+    return keys, [p for p in paths if p not in keys]

@@ -24,6 +24,7 @@ class LintSettings:
     select: tuple[str, ...] = ()
     """Rules to run; empty means all that are not opt in."""
     ignore: tuple[str, ...] = ()
+    """Rules never to run."""
     per_file_ignores: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Glob below the repo's top → rules left out there."""
     baseline: str = ""
@@ -41,6 +42,7 @@ class CiSettings:
     repository: str = ""
     """``owner/name``; empty means: from the environment or the ``origin`` remote."""
     api_url: str = ""
+    """Address of the API of a GitHub Enterprise or GitLab server; empty means: from the environment."""
     project: str = ""
     """GitLab project id or path."""
 
@@ -50,7 +52,9 @@ class SyncSettings:
     """``[tool.goldenctl.sync]``."""
 
     upstream: str = "main"
+    """Branch that syncs bring in."""
     downstream: str = "dev"
+    """Branch that receives them."""
     subjects: tuple[str, ...] = ()
     """Regular expressions that mark a squash landing by its subject; empty means the built-in ones."""
     slice: int = 100
@@ -98,6 +102,7 @@ class MlflowSettings:
     tracking_uri: str = ""
     """Empty means ``MLFLOW_TRACKING_URI``."""
     experiment: str = "goldenctl"
+    """Experiment that refreshes are logged to."""
     metrics: Mapping[str, str] = field(default_factory=dict)
     """MLflow metric name → golden metric name, for runs without logged golden files."""
     step_size: int = 1
@@ -123,11 +128,18 @@ class Settings:
     source: str = ""
     """The settings file read, empty when none was found."""
     root: str = ""
-    """Folder of golden files, POSIX, relative to ``top``; empty when none was recognised."""
+    """Folder of golden files, POSIX, relative to the top of the repository; empty when none was recognised."""
     layout: str = DEFAULT_LAYOUT
+    """Path of a golden file below ``root``."""
     platforms: tuple[str, ...] = DEFAULT_PLATFORMS
+    """Known platforms; GV005 reports others."""
     environments: tuple[str, ...] = ("dev", "lts")
+    """Known environments; GV005 reports others."""
     catalog: str = ".goldenctl/catalog.duckdb"
+    """The DuckDB file, relative to the top of the repository; belongs into ``.gitignore``."""
+    archive: str = ""
+    """Where ``goldenctl archive`` keeps runs: a folder or ``s3://BUCKET/PREFIX``; empty for none.
+    A folder is relative to the top of the repository."""
     lint: LintSettings = LintSettings()
     ci: CiSettings = CiSettings()
     sync: SyncSettings = SyncSettings()
@@ -145,6 +157,11 @@ class Settings:
     def catalog_path(self) -> Path:
         """Absolute path of the catalog file."""
         return self.top / self.catalog
+
+    @property
+    def archive_location(self) -> str:
+        """The archive as it is opened: an absolute folder, or ``s3://…``; empty for none."""
+        return self.archive if not self.archive or "://" in self.archive else str(self.top / self.archive)
 
     @property
     def compiled_layout(self) -> Layout:
@@ -174,7 +191,7 @@ _TABLES: dict[str, type] = {
     "mlflow": MlflowSettings,
     "store": StoreSettings,
 }
-_PLAIN = ("root", "layout", "platforms", "environments", "catalog")
+_PLAIN = ("root", "layout", "platforms", "environments", "catalog", "archive")
 
 
 def find_top(start: Path) -> Path:

@@ -8,9 +8,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
 
 from goldenctl.compare import MetricDiff, compare, equal
 from goldenctl.config import Settings, Tolerance
+from goldenctl.forked import side_by_side
 from goldenctl.goldenfile import Document, DocumentError, Problem, Shape, read
 from goldenctl.sides import Side
 
@@ -59,6 +61,8 @@ class DiffResult:
         return Counter(f.status.value for f in self.files)
 
 
+WORTH_FORKING = 100
+"""Changed goldens from which a second process saves more than it costs."""
 NOTHING = Document(Shape.EMPTY, (), {})
 """The document of a side that lacks the file."""
 Read = Document | DocumentError | None
@@ -84,7 +88,9 @@ SORTS: Mapping[str, Callable[[MetricDiff], float]] = {
 """Sort name → size of a metric's difference; ``path`` sorts by name instead."""
 
 
-def diff(old: Side, new: Side, settings: Settings, *, takes: Callable[[str], bool] = lambda _: True) -> DiffResult:
+def diff(
+    old: Side, new: Side, settings: Settings, *, takes: Callable[[str], bool] = lambda _: True, workers: int = 1
+) -> DiffResult:
     """Compare every golden of two sides.
 
     Parameters
@@ -96,6 +102,8 @@ def diff(old: Side, new: Side, settings: Settings, *, takes: Callable[[str], boo
         Tolerances of the approximate verdict.
     takes
         Whether a golden path is asked for.
+    workers
+        Processes; more than one forks, which a program with threads must not do.
 
     Returns
     -------
@@ -105,16 +113,17 @@ def diff(old: Side, new: Side, settings: Settings, *, takes: Callable[[str], boo
     old, new = _paired(old, new)
     paths = [p for p in sorted(set(old.entries) | set(new.entries)) if takes(p)]
     changed = [p for p in paths if old.entries.get(p) != new.entries.get(p)]
-    golden, obtained = _Reader(old, changed), _Reader(new, changed)
-    moved, differing = _moved(old, new, changed), set(changed)
+    moved = _moved(old, new, changed)
+    shares = [changed[i::workers] for i in range(workers)] if len(changed) >= WORTH_FORKING else [changed]
+    found = side_by_side([partial(_files, share, old, new, settings, moved) for share in shares])
+    differing = {file.path: file for share in found for file in share}
+    return DiffResult(old, new, tuple(differing.get(p) or FileDiff(p, Status.IDENTICAL) for p in paths))
 
-    def one(path: str) -> FileDiff:
-        if path not in differing:
-            return FileDiff(path, Status.IDENTICAL)
-        return _file(path, golden.take(path), obtained.take(path), settings, moved.get(path, ""))
 
+def _files(paths: Sequence[str], old: Side, new: Side, settings: Settings, moved: Mapping[str, str]) -> list[FileDiff]:
+    golden, obtained = _Reader(old, paths), _Reader(new, paths)
     with _no_collections():
-        return DiffResult(old, new, tuple(map(one, paths)))
+        return [_file(p, golden.take(p), obtained.take(p), settings, moved.get(p, "")) for p in paths]
 
 
 @contextmanager

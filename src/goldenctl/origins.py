@@ -1,12 +1,14 @@
-"""Which run a golden's bytes were recorded from, as the trailers of the repository's commits say."""
+"""Which runs delivered a golden's bytes, and when: from the trailers of the repository's commits and from the catalog."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
-from goldenctl import trailers
+from goldenctl import catalog, trailers
+from goldenctl.config import Settings
 from goldenctl.git import Repo
 
 
@@ -22,8 +24,18 @@ class Origins:
         return self.runs.get((path, hashlib.sha256(content).hexdigest()), "")
 
 
-def recorded(repo: Repo) -> Origins:
-    """Every artifact that a commit of any branch records."""
+def recorded(repo: Repo, settings: Settings) -> Origins:
+    """Every artifact that a commit of any branch, or the catalog where there is one, records.
+
+    Raises
+    ------
+    CatalogError
+        The catalog is there and cannot be read.
+    """
+    return Origins(_observed(settings) | _in_trailers(repo))
+
+
+def _in_trailers(repo: Repo) -> dict[tuple[str, str], str]:
     found: dict[tuple[str, str], str] = {}
     messages = repo.run("log", "--all", "--no-show-signature", "-z", "--format=%B", "--grep=^Golden-Artifact: ")
     for message in messages.decode("utf-8", "replace").split("\0"):
@@ -31,4 +43,29 @@ def recorded(repo: Repo) -> Origins:
         run = ", ".join(f"{r.provider}:{r.id}" for r in provenance.runs)
         for artifact in provenance.artifacts:
             found.setdefault((artifact.path, artifact.sha256), run or "a recorded artifact")
-    return Origins(found)
+    return found
+
+
+def _observed(settings: Settings) -> dict[tuple[str, str], str]:
+    if not settings.catalog_path.is_file():
+        return {}
+    query = """
+        SELECT o.path, o.sha256, r.provider || ':' || r.run_id FROM observation o JOIN run r ON r.id = o.run
+        ORDER BY o.observed_at DESC
+    """
+    rows = catalog.sql(settings.catalog_path, query).rows()
+    return {(path, sha256): run for path, sha256, run in rows}  # the oldest run comes last and stays
+
+
+def last_runs(settings: Settings) -> dict[str, datetime]:
+    """Golden path → when a run in the catalog last delivered it; empty without a catalog.
+
+    Raises
+    ------
+    CatalogError
+        The catalog is there and cannot be read.
+    """
+    if not settings.catalog_path.is_file():
+        return {}
+    rows = catalog.sql(settings.catalog_path, "SELECT path, max(observed_at) FROM observation GROUP BY path").rows()
+    return {path: when.replace(tzinfo=UTC) for path, when in rows}

@@ -109,6 +109,12 @@ def worktree(settings: Settings) -> Side:
     return replace(side, entries={prefix + p: b for p, b in side.entries.items()})
 
 
+def names(settings: Settings) -> list[str]:
+    """Paths of the goldens on disk, from the repository's top; nothing is read."""
+    prefix = settings.root.rstrip("/") + "/" if settings.root else ""
+    return [prefix + p for p in _walk(settings.root_path, settings)]
+
+
 def folder(name: str, path: Path, settings: Settings) -> Side:
     """The goldens below a folder, placed by the last levels of their paths where these fit the layout.
 

@@ -10,6 +10,7 @@ cp -r "$TOP/goldens" .
 printf 'root = "goldens"\nplatforms = ["dgx_h100", "dgx_gb200"]\n' >goldenctl.toml
 printf '.goldenctl/\n' >.gitignore
 git add -A && git commit -q -m "root"
+git tag root
 git branch dev
 X1=goldens/moe/gpt3_moe_mcore_te_ep8_resume_torch_dist/golden_values_dev_dgx_gb200.json
 X2=goldens/moe/gpt3_moe_mcore_te_ep8_resume_torch_dist/golden_values_dev_dgx_gb200_2nd.json
@@ -73,8 +74,17 @@ expect 0 goldenctl sync audit "dev..HEAD" --format markdown
 holds "$WORK/out" "Golden values: 3 files (1 dgx_h100, 2 dgx_gb200). NaN repaired in 2. Two dgx_gb200 moe files hold the values of ${VALUES:0:10}, taken from run tree:run-4711, and match sync ${EARLIER:0:10}."
 said "the audit's Markdown says: $(sed -n 3p "$WORK/out")"
 
+# The run is archived, its golden gone from every branch: the digest in the commit's trailer brings it back.
+expect 0 goldenctl archive --from-job "$WORK/run-4711" --to "$WORK/kept"
+digest="$(git log -1 --format=%B | sed -n "s|^Golden-Artifact: $X1 sha256:||p")"
+git clone -q --depth 1 --branch root "file://$PWD" "$WORK/shallow" 2>/dev/null && cd "$WORK/shallow"
+expect 3 goldenctl restore $X1 --from "archive:$digest" --yes
+expect 0 goldenctl restore $X1 --from "archive:$WORK/kept#$digest" --yes
+[ "$(sha256sum <$X1 | cut -d' ' -f1)" = "$digest" ] || fail "the archive did not bring the golden back"
+said "a golden that no branch holds any more comes back from the archive"
+
 # 2. A revert of code that forgot its goldens: those from before are proposed, without a run.
-git switch -q -f dev
+cd "$WORK/built" && git switch -q -f dev
 echo 2 >code.py; change $OTHER 5 7.5
 git commit -qam "Change numerics with their golden"
 git revert --no-commit HEAD

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
 
 import polars as pl
 import pytest
 
 import goldenctl
-from goldenctl.catalog import delivered, record_refresh, record_run
+from goldenctl.catalog import record_refresh, record_run
 from goldenctl.catalog.api import Catalog
 from goldenctl.errors import UsageError
 from tests.catalog.test_record import RUN, candidate, refresh
@@ -100,6 +100,26 @@ def test_the_tree_of_a_commit_is_that_of_git(catalog: Catalog, world: World) -> 
         assert dict(found.select("path", "document").rows()) == listed
 
 
+def test_a_golden_that_one_commit_moved_and_changed_is_at_its_new_path_alone(
+    make_repo: Callable[..., ScratchRepo], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moved = "goldens/moe/tiny_new_name/golden_values_dev_dgx_h100.json"
+    world = World(make_repo("moved"), monkeypatch)
+    world.commit({H100: FIRST})
+    world.checkout("-b", "dev")
+    world.checkout("main")
+    world.remove(H100)
+    world.commit({moved: REPAIRED}, "moved and refreshed at once")
+    world.checkout("dev")
+    world.move(H100, moved)
+    world.commit(message="moved")
+    world.build()
+    catalog = goldenctl.open_catalog(world.path)
+    assert catalog.goldens().height == 1
+    assert catalog.tree("main")["path"].to_list() == [moved]
+    assert catalog.tree("dev")["path"].to_list() == [moved]
+
+
 def test_values_of_an_earlier_commit_are_those_it_had(catalog: Catalog, world: World) -> None:
     assert catalog.values(H100, world.scratch.git("rev-parse", "dev~1"), "lm loss")["value"].to_list() == [10.0, 9.0]
 
@@ -123,6 +143,11 @@ def test_changes_compare_obtained_with_golden_step_by_step(catalog: Catalog, wor
     ]  # fmt: skip
 
 
+def test_the_largest_changes_are_those_of_the_changes_that_have_one(catalog: Catalog, world: World) -> None:
+    old = world.scratch.git("rev-parse", "dev~2")
+    assert catalog.largest_changes(old, "dev").rows() == [(H100, "lm loss", pytest.approx(0.1), 2)]
+
+
 def test_a_golden_on_one_side_only_is_a_change_without_a_difference(catalog: Catalog) -> None:
     rows = catalog.changes("main", "dev")
     assert rows.select("path", "metric", "n_golden", "extra_steps", "nan_in").sort("metric").rows() == [
@@ -144,11 +169,16 @@ def test_observations_and_refreshes_carry_their_run(catalog: Catalog) -> None:
     assert catalog.runs()["observations"].to_list() == [1]
 
 
+def test_a_session_answers_as_the_catalog_does_and_lets_writers_in_at_its_end(catalog: Catalog, world: World) -> None:
+    with catalog.session() as held:
+        order = ["path", "metric"]
+        assert held.changes("main", "dev").sort(order).equals(catalog.changes("main", "dev").sort(order))
+        assert held.sql("SELECT 1 AS a").rows() == [(1,)]
+        with pytest.raises(UsageError):
+            held.sql("DELETE FROM golden")
+        assert held.log(H100)["commit"].to_list() == catalog.log(H100)["commit"].to_list()
+    assert record_run(world.path, RUN, [candidate(BROKEN, H100)]) == 0
+
+
 def test_syncs_count_the_goldens_they_changed(catalog: Catalog) -> None:
     assert catalog.syncs().select("kind", "files").rows() == [("merge", 1)]
-
-
-def test_a_content_tells_the_runs_that_delivered_it(catalog: Catalog) -> None:
-    found = delivered(catalog.path)
-    assert found["cd" * 32] == ("github:5#2",)
-    assert found[candidate(BROKEN, H100).sha256] == ("github:5#2",)

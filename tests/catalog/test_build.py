@@ -210,7 +210,7 @@ def test_a_parsing_process_that_is_ended_from_outside_is_an_error(world: World, 
     world.commit({H100: FIRST})
     monkeypatch.setattr(parsing, "_PROGRAM", "import sys; sys.stdin.read(); print('not a pickle')")
     monkeypatch.setattr(parsing, "WORTH_A_PROCESS", 1)
-    with pytest.raises(RepoError, match="the parsing process ended early"):
+    with pytest.raises(RepoError, match="a parsing process ended early"):
         world.build()
 
 
@@ -232,7 +232,7 @@ from goldenctl.catalog import build, parsing, rows, tables
 from goldenctl.git import Repo
 rows.BATCH_BYTES = 1
 parsing.batches = lambda documents: rows.batches(documents, 1)
-def said(done, total):
+def said(done, total, size):
     print(done, flush=True)
     if done == int(sys.argv[1]):
         sys.stdin.read()

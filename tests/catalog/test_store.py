@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import duckdb
@@ -114,6 +115,15 @@ def test_readers_share_the_catalog(path: Path) -> None:
             assert connection.execute("SELECT count(*) FROM golden").fetchone() == (0,)
     finally:
         stop(other)
+
+
+def test_threads_of_one_process_read_side_by_side_and_a_writer_among_them_waits(path: Path) -> None:
+    with store.reading(path), ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(lambda _: value_of(path, "k"), range(8))) == [None] * 8
+        with pytest.raises(CatalogBusyError, match=f"this process \\({os.getpid()}\\)"), store.writing(path, wait=0.1):
+            pass
+    with store.writing(path, wait=1):
+        pass
 
 
 def test_a_killed_writer_leaves_the_state_before_its_transaction_and_no_lock(path: Path) -> None:

@@ -90,11 +90,14 @@ class GithubDouble:
         self.blob.close()
 
     def add(self, run: Said, jobs: Sequence[Said], artifacts: Sequence[Said], zips: Mapping[int, bytes | memoryview]) -> None:
-        """Add a run; artifacts get the size and digest of their zips."""
+        """Add a run; artifacts get the size of their zips, and their digest unless they say another."""
         number = run["id"]
         self.runs[number] = run
         self.jobs[number] = list(jobs)
-        self.artifacts[number] = [{**a, **_measured(zips[a["id"]])} if a["id"] in zips else dict(a) for a in artifacts]
+        self.artifacts[number] = [
+            {**_measured(zips[a["id"]]), **a, "size_in_bytes": len(zips[a["id"]])} if a["id"] in zips else dict(a)
+            for a in artifacts
+        ]
         self.zips |= zips
 
     def add_recorded(self, folder: Path) -> None:

@@ -151,9 +151,9 @@ def load(double: GitlabDouble, spec: Path) -> None:
     """Fill a double from a JSON file."""
     said = json.loads(spec.read_text().replace("{url}", double.url))
     for entry in said["projects"]:
-        own = {k: v for k, v in entry.items() if not isinstance(v, dict)}
-        tables: dict[str, Any] = {k: {int(n): x for n, x in v.items()} for k, v in entry.items() if isinstance(v, dict)}
-        double.projects.append(Project(**own, **tables))
+        made = double.project(entry["number"], entry["path"], closed=entry.get("closed", False))
+        for name in ("pipelines", "jobs", "bridges"):
+            getattr(made, name).update({int(n): x for n, x in entry.get(name, {}).items()})
     double.zips = {int(n): (spec.parent / path).read_bytes() for n, path in said["zips"].items()}
 
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import argparse
 import os
+import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from tests.doubles.server import serve
 
 START_SECONDS = 180.0
 """It takes ten seconds on an idle machine."""
@@ -46,3 +51,16 @@ def _wait(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
         except (urllib.error.URLError, OSError):
             time.sleep(0.1)
     raise RuntimeError(f"the MLflow server did not start: {log.read_text()[-2000:]}")
+
+
+def main() -> None:
+    """Serve until stopped: ``python -m tests.doubles.mlflow --port-file F``."""
+    parser = argparse.ArgumentParser(prog="python -m tests.doubles.mlflow")
+    parser.add_argument("--port-file", type=Path, required=True)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    with tempfile.TemporaryDirectory(prefix="goldenctl-mlflow-") as folder, server(Path(folder)) as url:
+        serve(int(url.rpartition(":")[2]), parser.parse_args().port_file)
+
+
+if __name__ == "__main__":
+    main()

@@ -96,7 +96,7 @@ class Service:
         self._scheme = "https" if tls else "http"
         if tls:
             self._server.socket = tls.wrap_socket(self._server.socket, server_side=True)
-        threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
+        threading.Thread(target=self._server.serve_forever, args=(0.005,), daemon=True).start()
 
     @property
     def port(self) -> int:

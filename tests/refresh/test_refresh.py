@@ -271,6 +271,9 @@ def test_mixing_two_producers_is_refused_unless_allowed(case: Case, told: Json) 
     assert code == 1
     assert "disagrees with the candidate; --allow-mixed takes it" in reason(result, H100)
     assert told("--scope", "value", "--allow-mixed")[0] == 0
+    with duckdb.connect(str(case.repo.top / ".goldenctl/catalog.duckdb"), read_only=True) as catalog:
+        mixed = catalog.sql("SELECT metrics FROM refresh_file WHERE action = 'written'").fetchall()
+    assert mixed == [(["lm loss"],)], "the record says which metrics are the run's"
     assert case.read(H100) == golden_json(lm_loss={1: 10.0, 2: 19.5, 3: 9.0}, num_zeros={1: 5.0, 2: 6.0, 3: 7.0})
 
 

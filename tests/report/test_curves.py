@@ -17,7 +17,7 @@ def series(values: dict[int, float]) -> Series:
     return Series("lm loss", tuple(values), tuple(values.values()))
 
 
-@given(st.lists(VALUES, min_size=1, max_size=400), st.integers(6, 60))
+@given(st.lists(VALUES, min_size=30, max_size=200), st.integers(2, 29))
 def test_a_thinned_line_keeps_its_ends_its_extremes_and_its_order(values: list[float], limit: int) -> None:
     kept = thin([values], len(values), limit)
     assert kept == sorted(set(kept))

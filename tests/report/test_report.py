@@ -285,6 +285,15 @@ def test_a_refresh_nobody_recorded_ends_in_3(moved: ScratchRepo, run: Run) -> No
     assert "next:" in done.err
 
 
+def test_a_recorded_run_is_a_side_as_a_run_is(run: Run, make_repo: Callable[..., ScratchRepo]) -> None:
+    top = Path(__file__).parents[2]
+    goldens = {p.relative_to(top).as_posix(): p.read_bytes() for p in (top / "goldens/t5").rglob("*.json")}
+    repo = make_repo("repo", {**goldens, "goldenctl.toml": 'root = "goldens"\n'})
+    recorded = top / "data/runs/github-17000000001"
+    assert run(repo.top, "report", "WORKTREE", str(recorded), "--to", "r.md", "--platform", "dgx_gb200").code == 0
+    assert "`t5/t5_220m_mcore_te_tp1_pp1_resume_torch_dist 2nd` | dgx\\_gb200 |" in (repo.top / "r.md").read_text()
+
+
 @pytest.mark.corpus
 def test_the_report_of_a_real_sync_has_the_classes_of_its_audit(corpus: Path, run: Run, tmp_path: Path) -> None:
     page = tmp_path / "s.html"

@@ -87,7 +87,7 @@ def test_an_attempt_asked_for_is_taken_as_it_was() -> None:
     jobs = [job(1, NAME, conclusion="failure"), job(2, NAME, "11:00", "11:30", run_attempt=2)]
     found = described(jobs, [artifact(11, CASE, "10:29"), artifact(12, CASE, "11:29")], attempt=1)
     assert pairs(found) == [("11", "1")]
-    assert found.attempt == 1
+    assert (found.attempt, found.problems) == (1, ())
 
 
 def test_an_attempt_that_does_not_exist_is_an_error() -> None:
@@ -140,6 +140,12 @@ def test_a_rerun_whose_leg_cannot_be_told_takes_the_newest_attempt_and_says_so()
 def test_jobs_that_a_later_attempt_only_lists_again_keep_their_artifact() -> None:
     jobs = [job(1, NAME), job(2, NAME, run_attempt=2)]
     assert pairs(described(jobs, [artifact(11, CASE, "10:29")])) == [("11", "2")]
+
+
+def test_an_earlier_attempt_keeps_what_a_later_one_only_lists_again() -> None:
+    jobs = [job(1, NAME), job(2, NAME, run_attempt=2)]
+    found = described(jobs, [artifact(11, CASE, "10:29")], attempt=1)
+    assert (pairs(found), found.problems) == ([("11", "1")], ())
 
 
 def test_of_an_upload_and_its_retry_the_retry_is_taken() -> None:

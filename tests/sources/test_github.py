@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import re
@@ -11,6 +12,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 import requests
@@ -26,11 +28,12 @@ from goldenctl.errors import (
     UsageError,
 )
 from goldenctl.model import Conclusion
+from goldenctl.sources import provider_of
 from goldenctl.sources.github import parse
 from tests.conftest import ScratchRepo
 from tests.doubles.github import GithubDouble, primary_limit, secondary_limit
 from tests.doubles.openapi import validate
-from tests.doubles.server import Reply, cut, page, reset, short, status
+from tests.doubles.server import Reply, cut, page, ranged, reset, short, status
 from tests.sources.conftest import TOKEN, Taken
 from tests.sources.runs import RUN, SHA, artifact, artifact_name, job, record, run
 from tests.sources.zips import GB200, GOLDEN, H100, with_link, zipped
@@ -116,6 +119,18 @@ def test_the_origin_remote_says_the_repository(url: str, make_repo: Callable[...
     repo = make_repo("repo", {"a": b""})
     repo.git("remote", "add", "origin", url)
     assert parse("12", Settings(repo.top)).repository == "own/er"
+
+
+@pytest.mark.parametrize(("host", "provider"), [("github.com", "github"), ("gitlab.corp", "gitlab")])
+def test_the_origin_remote_says_the_provider_of_a_bare_number(
+    host: str, provider: str, make_repo: Callable[..., ScratchRepo], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repo = make_repo("repo", {"a": b""})
+    repo.git("remote", "add", "origin", f"git@{host}:own/er.git")
+    assert provider_of("12", Settings(repo.top)) == provider
+    monkeypatch.setenv("GITLAB_CI", "true")
+    assert provider_of("12", Settings(repo.top)) == "gitlab"
+    assert provider_of("12", Settings(repo.top, ci=CiSettings(provider="github"))) == "github"
 
 
 def test_without_any_word_on_the_repository_it_is_asked_for(tmp_path: Path) -> None:
@@ -379,14 +394,21 @@ def test_g16_a_body_that_is_always_truncated_is_said(github: GithubDouble, take:
     assert "cut short" in taken.problems[0].message
 
 
+def connections(github: GithubDouble) -> int:
+    """Connections of clients to the double that are still open."""
+    ports = {urlsplit(service.url).port for service in (github.api, github.blob)}
+    rows = [line.split() for line in Path("/proc/self/net/tcp").read_text().splitlines()[1:]]
+    return sum(int(row[2].rpartition(":")[2], 16) in ports and row[3] in ("01", "08") for row in rows)
+
+
 def test_g17_no_file_and_no_connection_is_left_open(github: GithubDouble, take: Take) -> None:
     many(github, 12)
     github.honours_ranges = False
     take(REF)
-    before = len(list(Path("/proc/self/fd").iterdir()))
     for _ in range(3):
         take(REF)
-    assert len(list(Path("/proc/self/fd").iterdir())) <= before + 40
+    gc.collect()
+    assert connections(github) == 0
 
 
 def test_g18_the_settings_beat_the_environment_and_the_url_beats_both(
@@ -444,6 +466,13 @@ def test_a_redirect_that_stays_at_the_api_keeps_the_token_and_one_that_leaves_do
     assert taken.contents == {f"1:{H100}": GOLDEN}
     assert taken.run.repository == "o/r"
     assert [r.query.get("filter") for r in github.api.seen("/jobs$")] == ["all"]
+
+
+def test_artifacts_stored_at_the_api_itself_are_taken_there(github: GithubDouble, take: Take) -> None:
+    one(github)
+    github.api.fault("/zip$", lambda request, _: ranged(github.zips[11], request.headers.get("Range")))
+    assert take(REF).contents == {f"1:{H100}": GOLDEN}
+    assert github.blob.requests == []
 
 
 def test_a_signed_link_whose_life_is_over_is_asked_for_again(github: GithubDouble, take: Take) -> None:
@@ -679,6 +708,16 @@ def test_answers_kept_by_their_etags_are_not_sent_again_and_hold_no_token(
     assert all(TOKEN.encode() not in p.read_bytes() for p in files)
     github.runs[RUN]["conclusion"] = "failure"
     assert take(REF, cache=tmp_path / "cache").run.conclusion is Conclusion.FAILURE
+
+
+def test_a_cache_that_cannot_be_used_only_costs_time(github: GithubDouble, take: Take, tmp_path: Path) -> None:
+    one(github)
+    (tmp_path / "file").write_bytes(b"")
+    assert take(REF, cache=tmp_path / "file").contents == {f"1:{H100}": GOLDEN}
+    take(REF, cache=tmp_path / "cache")
+    for path in (p for p in (tmp_path / "cache").rglob("*") if p.is_file()):
+        path.write_bytes(b"cc=4,\x81\xa1a\x01")
+    assert take(REF, cache=tmp_path / "cache").contents == {f"1:{H100}": GOLDEN}
 
 
 def test_answers_kept_for_one_token_are_not_given_to_another(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,13 +14,14 @@ from mlflow.entities import Metric
 from mlflow.exceptions import MlflowException
 
 from goldenctl import candidates, mlflow_sink
+from goldenctl.cli.entry import main
 from goldenctl.config import MlflowSettings, Settings
 from goldenctl.errors import AuthError, NotFoundError, SourceError, UsageError
 from goldenctl.model import Action, Conclusion, FileResult, GoldenKey, Match, MatchLevel, RefreshResult, Run
 from goldenctl.sources import FetchOptions
 from goldenctl.sources import mlflow as mlflow_source
 from goldenctl.sources.mlflow import called, document
-from tests.conftest import golden_json
+from tests.conftest import ScratchRepo, golden_json
 from tests.doubles.mlflow import server
 from tests.doubles.server import Reply, Service
 from tests.sources.conftest import Taken
@@ -222,3 +223,24 @@ def test_metric_names_the_server_would_refuse_are_logged_all_the_same(client: ml
     new = golden_json(grad={1: 2.5}).replace(b"grad", b"grad (norm) [%]")
     said = mlflow_sink.log_refresh(result, with_metrics(tmp_path, experiment="odd"), {path: None}, {path: new})
     assert said.startswith("MLflow: logged as run ")
+
+
+def test_the_refresh_command_logs_its_report_with_the_run(
+    client: mlflow.MlflowClient,
+    url: str,
+    make_repo: Callable[..., ScratchRepo],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    golden = f"moe/tiny/{H100}"
+    settings = f'root = "goldens"\n[mlflow]\ntracking_uri = "{url}"\nexperiment = "by command"\n'
+    repo = make_repo("logs", {f"goldens/{golden}": golden_json(lm_loss={1: 1.0, 2: "nan"}), "goldenctl.toml": settings})
+    run = tmp_path / "run" / golden
+    run.parent.mkdir(parents=True)
+    run.write_bytes(golden_json(lm_loss={1: 1.0, 2: 2.0}))
+    monkeypatch.chdir(repo.top)
+    assert main(["refresh", "--from-job", str(tmp_path / "run"), "--yes"]) == 0
+    experiment = client.get_experiment_by_name("by command")
+    assert experiment is not None
+    (parent,) = [r for r in client.search_runs([experiment.experiment_id]) if "mlflow.parentRunId" not in r.data.tags]
+    assert [a.path for a in client.list_artifacts(parent.info.run_id)] == ["refresh.md"]

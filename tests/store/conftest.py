@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import pwd
 import shutil
 import socket
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -22,6 +24,13 @@ STARTS = 30.0
 
 def _binaries() -> Path | None:
     return next(iter(sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), reverse=True)), None)
+
+
+def _user() -> str:
+    """Whom the server runs as when we are root, as whom it refuses to run."""
+    with suppress(KeyError):
+        return pwd.getpwnam("postgres").pw_name
+    return "nobody"
 
 
 def _free_port() -> int:
@@ -44,10 +53,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     root = os.geteuid() == 0
     if root and shutil.which("runuser") is None:
         pytest.skip("no PostgreSQL: it does not run as root, and there is no runuser")
-    prefix = ["runuser", "-u", "postgres", "--"] if root else []
+    prefix = ["runuser", "-u", _user(), "--"] if root else []
     folder = Path(subprocess.run(["mktemp", "-d"], check=True, capture_output=True, text=True).stdout.strip())
     if root:
-        shutil.chown(folder, "postgres")
+        shutil.chown(folder, _user())
     port = _free_port()
     quiet = subprocess.DEVNULL
     make = [str(initdb), "-D", str(folder / "data"), "-A", "trust", "-U", "golden", "--no-sync"]
@@ -87,9 +96,9 @@ def database(server: str, tmp_path: Path) -> Iterator[str]:
 
     name = f"lake_{os.getpid()}_{time.monotonic_ns()}"
     with psycopg.connect(f"{server}/postgres", autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")  # type: ignore[arg-type]
+        connection.execute(f"CREATE DATABASE {name}")
         yield f"{server}/{name}"
-        connection.execute(f"DROP DATABASE {name} WITH (FORCE)")  # type: ignore[arg-type]
+        connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +18,7 @@ B = "goldens/moe/case_b/golden_values_dev_dgx_h100.json"
 FIRST = golden_json(lm_loss={1: 10.5, 2: 10.25})
 SECOND = golden_json(lm_loss={1: 10.75, 2: 10.5})
 BROKEN = golden_json(lm_loss={1: 10.75, 2: "nan"})
+ARCHIVED = golden_json(lm_loss={1: 10.875, 2: 10.625})
 Said = tuple[int, str, str]
 Goldenctl = Callable[..., Said]
 
@@ -72,14 +74,59 @@ def test_a_commit_carries_the_origin(repo: ScratchRepo, goldenctl: Goldenctl) ->
 
 
 def test_content_comes_back_by_its_digest_without_a_catalog(repo: ScratchRepo, goldenctl: Goldenctl) -> None:
-    import hashlib
-
     digest = hashlib.sha256(FIRST).hexdigest()
     assert goldenctl("restore", A, "--from", f"archive:{digest}", "--yes")[0] == 0
     assert content(repo) == FIRST
     code, _, err = goldenctl("restore", A, "--from", "archive:0123456789abcdef", "--yes")
     assert code == 3
     assert "no branch here has had a content 0123456789abcdef" in err
+
+
+@pytest.fixture
+def archived(goldenctl: Goldenctl, tmp_path: Path) -> tuple[Path, str]:
+    """An archive with one golden no branch has had, and the golden's digest."""
+    platform_run = tmp_path / "run/results/dgx_h100"
+    platform_run.mkdir(parents=True)
+    (platform_run / "golden_values_dev_dgx_h100.json").write_bytes(ARCHIVED)
+    assert goldenctl("archive", "--from-job", str(tmp_path / "run"), "--to", str(tmp_path / "kept"))[0] == 0
+    return tmp_path / "kept", hashlib.sha256(ARCHIVED).hexdigest()
+
+
+def test_content_no_branch_has_had_comes_back_from_a_named_archive(
+    repo: ScratchRepo, goldenctl: Goldenctl, archived: tuple[Path, str]
+) -> None:
+    kept, digest = archived
+    code, out, _ = goldenctl("restore", A, "--from", f"archive:{kept}#{digest[:12]}", "--yes", "--commit", "--format", "json")
+    assert code == 0
+    assert content(repo) == ARCHIVED
+    assert json.loads(out)["run"]["ref"] == f"archive:{kept}#{digest}"
+    assert f"Golden-Artifact: {A} sha256:{digest}" in repo.git("log", "-1", "--format=%B")
+
+
+def test_content_no_branch_has_had_comes_back_from_the_archive_of_the_settings(
+    repo: ScratchRepo, goldenctl: Goldenctl, archived: tuple[Path, str]
+) -> None:
+    kept, digest = archived
+    kept.rename(repo.top / "kept")
+    assert goldenctl("restore", A, "--from", f"archive:{digest}", "--yes")[0] == 3
+    (repo.top / "goldenctl.toml").write_text('archive = "kept"\n')
+    assert goldenctl("restore", A, "--from", f"archive:{digest}", "--yes")[0] == 0
+    assert content(repo) == ARCHIVED
+
+
+def test_an_archived_content_that_changed_or_is_not_there_is_not_written(
+    repo: ScratchRepo, goldenctl: Goldenctl, archived: tuple[Path, str]
+) -> None:
+    kept, digest = archived
+    code, _, err = goldenctl("restore", A, "--from", f"archive:{kept}#0123456789abcdef", "--yes")
+    assert (code, "holds no content 0123456789abcdef" in err) == (3, True)
+    code, _, err = goldenctl("restore", A, B, "--from", f"archive:{kept}#{digest}", "--yes")
+    assert (code, "name the one golden it belongs to" in err) == (2, True)
+    stored = kept / "objects" / digest
+    stored.write_bytes(FIRST)
+    code, _, err = goldenctl("restore", A, "--from", f"archive:{kept}#{digest}", "--yes")
+    assert (code, "is not what its name says" in err) == (3, True)
+    assert content(repo) == SECOND
 
 
 def test_a_folder_restores_its_goldens_and_a_path_may_start_where_the_user_is(

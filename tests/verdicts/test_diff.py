@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
@@ -13,6 +15,8 @@ import pytest
 
 from goldenctl import collect, config, sides
 from goldenctl.diff import Status, diff, rows
+from goldenctl.errors import RepoError
+from goldenctl.forked import side_by_side
 from tests.conftest import ScratchRepo, golden_json
 from tests.verdicts.cli import Run
 
@@ -76,6 +80,31 @@ def test_a_content_shared_by_many_goldens_is_read_once_for_all(repo: ScratchRepo
     old, new = (collect.revision_side(rev, settings) for rev in ("HEAD^", "HEAD"))
     result = diff(old, new, settings)
     assert [f.metrics[-1].metric for f in result.files] == ["a", "a", "a"]
+
+
+def test_two_processes_give_what_one_gives(repo: ScratchRepo, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("goldenctl.diff.WORTH_FORKING", 1)
+    repo.commit({GB200: golden_json(a={1: 1.0}), GPT: b"{"})
+    settings = config.load(repo.top)
+    old, new = (collect.revision_side(rev, settings) for rev in ("HEAD~2", "HEAD"))
+    alone, together = (diff(old, new, settings, workers=n) for n in (1, 3))
+    assert alone.files == together.files
+    assert [f.status for f in alone.files] == [Status.UNREADABLE, Status.CHANGED, Status.CHANGED]
+
+
+def test_an_error_in_the_second_process_is_raised_in_the_first() -> None:
+    def broken() -> int:
+        raise RepoError("the object is missing", hint="git fsck")
+
+    def killed() -> int:
+        os.kill(os.getpid(), signal.SIGKILL)
+        return 0
+
+    with pytest.raises(RepoError, match="the object is missing"):
+        side_by_side([lambda: 1, broken])
+    with pytest.raises(RepoError, match="a worker process ended early"):
+        side_by_side([lambda: 1, killed])
+    assert side_by_side([lambda: 1, lambda: 2, lambda: 3]) == [1, 2, 3]
 
 
 def test_a_single_file_is_compared_with_the_golden_it_stands_for(run: Run, repo: ScratchRepo) -> None:

@@ -9,12 +9,11 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from goldenctl.catalog.query import delivered, export, sql, status
+    from goldenctl.catalog.query import export, sql, status
     from goldenctl.catalog.record import record_refresh, record_run
 
-__all__ = ["delivered", "export", "record_refresh", "record_run", "sql", "status"]
+__all__ = ["export", "record_refresh", "record_run", "sql", "status"]
 _HOME = {
-    "delivered": "query",
     "export": "query",
     "record_refresh": "record",
     "record_run": "record",

@@ -1,14 +1,18 @@
 """The catalog in Python: methods that answer with Polars frames.
 
-Every method opens the file, asks, and closes it again, so that a notebook never keeps others from writing. Times
-are UTC without zone. Commits, branches and syncs are named as on the command line: a branch the catalog was
-built from, a commit or its unambiguous beginning, ``sync:SHA``, ``sync:YYYY-MM-DD``.
+Every method opens the file, asks, and closes it again, so that a notebook never keeps others from writing; see
+:meth:`Catalog.session` for many questions in a row. Times are UTC without zone. Commits, branches and syncs are
+named as on the command line: a branch the catalog was built from, a commit or its unambiguous beginning,
+``sync:SHA``, ``sync:YYYY-MM-DD``.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -19,6 +23,9 @@ from goldenctl.catalog.homes import gather
 from goldenctl.catalog.log import goldens_named, log, on_line
 from goldenctl.catalog.places import Place, lake, shared
 from goldenctl.catalog.store import reading as opening
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection as Connection
 
 
 @dataclass(frozen=True)
@@ -38,10 +45,32 @@ class Catalog:
 
     path: Place
     wait: float = store.WAIT
+    _held: Connection | None = field(default=None, repr=False, compare=False)
+
+    @contextmanager
+    def session(self) -> Iterator[Catalog]:
+        """The same catalog, kept open for a block: later questions find its values in memory, and writers wait.
+
+        Examples
+        --------
+        >>> with goldenctl.open_catalog().session() as catalog:  # doctest: +SKIP
+        ...     changes = [catalog.largest_changes(a, b) for a, b in pairs]
+        """
+        with store.reading(self.path, self.wait) as connection:
+            yield replace(self, _held=connection)
+
+    @contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        if self._held is not None:
+            yield self._held
+            return
+        with store.reading(self.path, self.wait) as connection:
+            yield connection
 
     def sql(self, text: str) -> pl.DataFrame:
         """The result of one SQL query over the public tables; it can only read."""
-        return query.sql(self.path, text, self.wait)
+        with self._reading() as connection:
+            return query.ask(connection, text)
 
     def goldens(self) -> pl.DataFrame:
         """Every golden file, one row through all its renames.
@@ -90,7 +119,7 @@ class Catalog:
             ``path`` string, ``document`` string (git blob id), ``shape`` string, ``n_series`` int32, ``n_values``
             and ``n_nonfinite`` int64.
         """
-        with store.reading(self.path, self.wait) as connection:
+        with self._reading() as connection:
             temporary(connection, "tree", states.tree(connection, states.commit_of(connection, rev)))
             return frame(
                 connection,
@@ -118,7 +147,7 @@ class Catalog:
             ``path``, ``metric`` string, ``step`` int64, ``value`` float64 in the metric's unit (``iteration-time``
             seconds, ``mem-*`` bytes, losses none); NaN and infinities as they are, never null.
         """
-        with store.reading(self.path, self.wait) as connection:
+        with self._reading() as connection:
             commit = states.commit_of(connection, rev or _first_branch(connection))
             temporary(connection, "tree", states.tree(connection, commit))
             goldens = goldens_named(connection, pattern)
@@ -143,7 +172,7 @@ class Catalog:
             ``path``, ``commit`` string, ``committed_at`` datetime, ``step`` int64, ``value`` float64 in the
             metric's unit; oldest revision first.
         """
-        with store.reading(self.path, self.wait) as connection:
+        with self._reading() as connection:
             revisions = on_line(connection, goldens_named(connection, pattern), branch)
             temporary(connection, "life", revisions.select("path", "commit", "committed_at", "position", "document"))
             found = frame(
@@ -168,7 +197,7 @@ class Catalog:
             ``n_values``, ``n_nonfinite`` int64 (numbers of values); ``max_rel_diff`` float64 (share of the value
             before, null where there is none); ``worst_metric`` string. Oldest first.
         """
-        with store.reading(self.path, self.wait) as connection:
+        with self._reading() as connection:
             return log(connection, pattern, branch, metric)
 
     def blame(self, pattern: str, branch: str = "") -> pl.DataFrame:
@@ -180,7 +209,7 @@ class Catalog:
             ``path``, ``metric``, ``commit`` string; ``date`` datetime; ``via``, ``run`` string; ``unchanged_since``
             datetime; ``landed``, ``subject`` string.
         """
-        with store.reading(self.path, self.wait) as connection:
+        with self._reading() as connection:
             return blame(connection, pattern, branch)
 
     def changes(self, old: str, new: str) -> pl.DataFrame:
@@ -194,18 +223,15 @@ class Catalog:
             float64 (metric's unit); ``max_rel_diff`` float64 (share of ``|golden|``; null without a finite pair
             whose golden is not 0); ``worst_step`` int64. Largest relative difference first.
         """
-        with store.reading(self.path, self.wait) as connection:
-            before = states.tree(connection, states.commit_of(connection, old)).rename({"document": "old"})
-            after = states.tree(connection, states.commit_of(connection, new)).rename({"document": "new"})
-            pairs = after.join(before, on="path", how="full", coalesce=True)
-            pairs = pairs.filter(pl.col("new").ne_missing(pl.col("old")))
+        with self._reading() as connection:
+            pairs = states.changed_files(connection, states.commit_of(connection, old), states.commit_of(connection, new))
             series = states.changed_series(connection, pairs)
             found = states.differences(connection, series)
         return (
             pairs.join(series, on=["new", "old"], nulls_equal=True)
             .join(found, on=["obtained", "golden"], nulls_equal=True)
             .drop("new", "old", "obtained", "golden")
-            .sort("max_rel_diff", descending=True, nulls_last=True)
+            .sort("max_rel_diff", "path", "metric", descending=[True, False, False], nulls_last=True)
         )
 
     def largest_changes(self, old: str, new: str) -> pl.DataFrame:
@@ -214,9 +240,19 @@ class Catalog:
         Returns
         -------
         polars.DataFrame
-            ``path``, ``metric`` string; ``max_rel_diff`` float64 (share of the value at ``old``); ``worst_step`` int64.
+            ``path``, ``metric`` string; ``max_rel_diff`` float64 (share of the value at ``old``); ``worst_step``
+            int64. Only metrics with a common finite step whose value at ``old`` is not 0; largest first.
         """
-        return self.changes(old, new).select("path", "metric", "max_rel_diff", "worst_step")
+        with self._reading() as connection:
+            pairs = states.changed_files(connection, states.commit_of(connection, old), states.commit_of(connection, new))
+            series = states.changed_series(connection, pairs)
+            found = states.largest(connection, series)
+        return (
+            pairs.join(series, on=["new", "old"])
+            .join(found, on=["obtained", "golden"])
+            .select("path", "metric", "max_rel_diff", "worst_step")
+            .sort("max_rel_diff", "path", "metric", descending=[True, False, False])
+        )
 
     def runs(self) -> pl.DataFrame:
         """Every recorded run.
@@ -244,7 +280,7 @@ class Catalog:
             ``path``, ``run``, ``job`` string, ``attempt`` int32, ``replicate`` string, ``observed_at`` datetime,
             ``step`` int64, ``value`` float64 in the metric's unit; oldest first.
         """
-        with store.reading(self.path, self.wait) as connection:
+        with self._reading() as connection:
             goldens = goldens_named(connection, pattern)
             temporary(connection, "wanted", pl.DataFrame({"golden": goldens}, schema={"golden": pl.Int64}))
             observed = frame(
@@ -281,11 +317,11 @@ class Catalog:
         )
 
     def _frame(self, text: str) -> pl.DataFrame:
-        with store.reading(self.path, self.wait) as connection:
+        with self._reading() as connection:
             return frame(connection, text)
 
 
-def _first_branch(connection: states.Connection) -> str:
+def _first_branch(connection: Connection) -> str:
     from goldenctl.catalog.log import branches
 
     return next(iter(branches(connection)), "")

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from goldenctl.catalog.frames import rows_frame
 from goldenctl.catalog.log import goldens_named, on_line
 
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     Connection = duckdb.DuckDBPyConnection
 
 _RUN_IN_SUBJECT = re.compile(r"\b(?:run|pipeline|workflow)s?\b[\s:#/]*(\d{5,})", re.IGNORECASE)
-BLAME = {
+BLAME: dict[str, Any] = {
     "path": pl.String, "metric": pl.String, "commit": pl.String, "date": pl.Datetime("us"), "via": pl.String,
     "run": pl.String, "unchanged_since": pl.Datetime("us"), "landed": pl.String, "subject": pl.String,
 }  # fmt: skip
@@ -72,7 +71,7 @@ def blame(connection: Connection, pattern: str, branch: str = "") -> pl.DataFram
                 (last["path"], metric, origin.commit, origin.committed_at, via, run, landed["committed_at"],
                  landed["commit"], origin.subject)
             )  # fmt: skip
-    return rows_frame(rows, BLAME).sort("path", "metric")
+    return pl.DataFrame(rows, schema=BLAME, orient="row").sort("path", "metric")
 
 
 def _contents(connection: Connection) -> dict[str, dict[str, int]]:

@@ -1,49 +1,76 @@
-"""Column names and Polars types of the smaller tables, in the order of ``schema.sql``."""
+"""Columns of the tables that are filled from rows, in the order of ``schema.sql``, each with its kind."""
 
 from __future__ import annotations
 
-import polars as pl
+from collections.abc import Mapping
+from enum import StrEnum
 
-TIME = pl.Datetime("us")
-RUN = {
-    "id": pl.String, "provider": pl.String, "run_id": pl.String, "attempt": pl.Int64, "ref": pl.String,
-    "repository": pl.String, "commit": pl.String, "branch": pl.String, "conclusion": pl.String, "started_at": TIME,
-    "completed_at": TIME, "url": pl.String, "recorded_at": TIME,
-}  # fmt: skip
-JOB = {
-    "run": pl.String, "id": pl.String, "attempt": pl.Int64, "name": pl.String, "model": pl.String, "test_case": pl.String,
-    "environment": pl.String, "platform": pl.String, "conclusion": pl.String, "started_at": TIME, "completed_at": TIME,
-    "url": pl.String, "allow_failure": pl.Boolean,
-}  # fmt: skip
-ARTIFACT = {
-    "run": pl.String, "id": pl.String, "name": pl.String, "size": pl.Int64, "sha256": pl.String, "job": pl.String,
-    "attempt": pl.Int64, "created_at": TIME, "expired": pl.Boolean, "url": pl.String,
-}  # fmt: skip
-OBSERVATION = {
-    "golden": pl.Int64, "path": pl.String, "run": pl.String, "job": pl.String, "attempt": pl.Int64, "replicate": pl.String,
-    "artifact": pl.String, "member": pl.String, "document": pl.String, "sha256": pl.String, "observed_at": TIME,
-}  # fmt: skip
-REFRESH = {
-    "id": pl.String, "started_at": TIME, "command": pl.String, "dry_run": pl.Boolean, "runs": pl.List(pl.String),
-    "commit": pl.String,
-}  # fmt: skip
-_MATCH = pl.Struct({"rev": pl.String, "commit": pl.String, "level": pl.String, "detail": pl.String})
-REFRESH_FILE = {
-    "refresh": pl.String, "golden": pl.Int64, "path": pl.String, "action": pl.String, "reason": pl.String, "job": pl.String,
-    "attempt": pl.Int64, "artifact": pl.String, "sha256": pl.String, "document": pl.String, "n_findings": pl.Int64,
-    "matches": pl.List(_MATCH),
-}  # fmt: skip
-GOLDEN = {
-    "id": pl.Int64, "path": pl.String, "model": pl.String, "test_case": pl.String, "environment": pl.String,
-    "platform": pl.String, "variant": pl.String, "born_path": pl.String, "alive": pl.Boolean,
-}  # fmt: skip
-COMMIT = {"id": pl.String, "parents": pl.List(pl.String), "committed_at": TIME, "subject": pl.String}
-LINE = {"branch": pl.String, "position": pl.Int64, "commit": pl.String}
-REVISION = {
-    "golden": pl.Int64, "commit": pl.String, "path": pl.String, "document": pl.String, "change": pl.String,
-    "old_path": pl.String, "old_document": pl.String,
-}  # fmt: skip
-SYNC = {
-    "commit": pl.String, "landed_at": TIME, "kind": pl.String, "base": pl.String, "downstream": pl.String,
-    "upstream": pl.String, "subject": pl.String,
-}  # fmt: skip
+
+class Kind(StrEnum):
+    """What a column holds, and so how it travels."""
+
+    TEXT = "text"
+    INT = "int"
+    BOOL = "bool"
+    TIME = "time"
+    """A datetime in UTC without zone."""
+    TEXTS = "texts"
+    """A list of text."""
+    MATCHES = "matches"
+    """A list of mappings ``rev``, ``commit``, ``level``, ``detail``."""
+
+
+Schema = Mapping[str, Kind]
+
+
+def _columns(names: str, **kinds: str) -> Schema:
+    """Columns in the order of ``names``; those under no kind are text: ``_columns("id size", int="size")``."""
+    known = {name: Kind(kind) for kind, of_kind in kinds.items() for name in of_kind.split()}
+    return {name: known.get(name, Kind.TEXT) for name in names.split()}
+
+
+GOLDEN = _columns("id path model test_case environment platform variant born_path alive", int="id", bool="alive")
+DOCUMENT = _columns(
+    "id content size shape n_series n_values n_nonfinite n_problems bare_constants twice error",
+    int="content size n_series n_values n_nonfinite n_problems",
+    bool="bare_constants twice",
+)
+SERIES = _columns(
+    "document metric position start_step end_step step_interval precision form n_values n_nan n_inf first_step last_step"
+    " content",
+    int="position start_step end_step step_interval n_values n_nan n_inf first_step last_step content",
+)
+TEXT = _columns("document name text")
+META = _columns("key value")
+LIVING = _columns("path golden", int="golden")
+"""Every path ever, and the golden that lives there now or did last; temporary."""
+COMMIT = _columns("id parents committed_at subject", texts="parents", time="committed_at")
+LINE = _columns("branch position commit", int="position")
+REVISION = _columns("golden commit path document change old_path old_document", int="golden")
+SYNC = _columns("commit landed_at kind base downstream upstream subject", time="landed_at")
+RUN = _columns(
+    "id provider run_id attempt ref repository commit branch conclusion started_at completed_at url recorded_at",
+    int="attempt",
+    time="started_at completed_at recorded_at",
+)
+JOB = _columns(
+    "run id attempt name model test_case environment platform conclusion started_at completed_at url allow_failure",
+    int="attempt",
+    time="started_at completed_at",
+    bool="allow_failure",
+)
+ARTIFACT = _columns(
+    "run id name size sha256 job attempt created_at expired url", int="size attempt", time="created_at", bool="expired"
+)
+OBSERVATION = _columns(
+    "golden path run job attempt replicate artifact member document sha256 observed_at",
+    int="golden attempt",
+    time="observed_at",
+)
+REFRESH = _columns("id started_at command dry_run runs commit", time="started_at", bool="dry_run", texts="runs")
+REFRESH_FILE = _columns(
+    "refresh golden path action reason job attempt artifact sha256 document n_findings metrics matches",
+    int="golden attempt n_findings",
+    texts="metrics",
+    matches="matches",
+)

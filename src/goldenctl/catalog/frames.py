@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import duckdb
 import polars as pl
 
 if TYPE_CHECKING:
-    from goldenctl.catalog.rows import Batch, Columns, Values
+    pass
 
 
 def frame(connection: duckdb.DuckDBPyConnection, query: str, parameters: Sequence[Any] | None = None) -> pl.DataFrame:
@@ -39,11 +39,6 @@ def insert(connection: duckdb.DuckDBPyConnection, table: str, data: pl.DataFrame
     connection.unregister("arriving")
 
 
-def rows_frame(rows: Sequence[tuple[object, ...]], schema: Mapping[str, Any]) -> pl.DataFrame:
-    """Rows as a frame with the columns of ``schema``."""
-    return pl.DataFrame(rows, schema=dict(schema), orient="row")
-
-
 def clear(connection: duckdb.DuckDBPyConnection, table: str, keys: Sequence[str], data: pl.DataFrame) -> None:
     """Delete the rows of a table whose key is in a frame."""
     register(connection, "departing", data.select(keys))
@@ -52,69 +47,9 @@ def clear(connection: duckdb.DuckDBPyConnection, table: str, keys: Sequence[str]
     connection.unregister("departing")
 
 
-def replace(
-    connection: duckdb.DuckDBPyConnection,
-    table: str,
-    keys: Sequence[str],
-    rows: Sequence[tuple[object, ...]],
-    schema: Mapping[str, Any],
-) -> None:
-    """Insert rows, taking the place of those with the same key; of two equal keys the last counts."""
-    data = rows_frame(rows, schema).unique(subset=list(keys), keep="last", maintain_order=True)
-    if len(data):
-        clear(connection, table, keys, data)
-        insert(connection, table, data)
-
-
-def _table(columns: Columns, types: Mapping[str, Any]) -> pl.DataFrame:
-    return pl.DataFrame([pl.Series(n, c, dtype=types.get(n)) for n, c in zip(columns.names, columns.lists, strict=True)])
-
-
-_NULLABLE = {
-    "start_step": pl.Int64, "end_step": pl.Int64, "step_interval": pl.Int64, "first_step": pl.Int64, "last_step": pl.Int64,
-    "precision": pl.String, "error": pl.String,
-}  # fmt: skip
-
-
-def _write_values(connection: duckdb.DuckDBPyConnection, values: Values, homes: Mapping[int, int]) -> None:
-    """Values of contents the catalog lacks; nearly always that is all of them, and the long way round is saved."""
-    data = pl.DataFrame(
-        {
-            "content": pl.Series(values.contents, dtype=pl.Int64),
-            "step": pl.Series(values.steps, dtype=pl.Int64),
-            "value": pl.Series(values.values, dtype=pl.Float64),
-        }
-    )
-    here = known_contents(connection, values.ids)
-    if here:
-        data = data.filter(~pl.col("content").is_in(here))
-    if homes:
-        data = data.with_columns(home=pl.col("content").replace_strict(homes, default=0, return_dtype=pl.UInt8))
-    if len(data):
-        insert(connection, "value", data)
-
-
 def known_contents(connection: duckdb.DuckDBPyConnection, ids: Sequence[int] | pl.Series) -> list[int]:
     """Those of the content ids that the catalog has already."""
     register(connection, "arriving", pl.DataFrame({"content": pl.Series(ids, dtype=pl.Int64)}))
     rows = connection.execute("SELECT DISTINCT content FROM series JOIN arriving USING (content)").fetchall()
     connection.unregister("arriving")
     return [row[0] for row in rows]
-
-
-def write_batch(connection: duckdb.DuckDBPyConnection, batch: Batch, homes: Mapping[str, int] | None = None) -> None:
-    """Write parsed documents inside the open transaction; what the catalog has already is passed over.
-
-    Parameters
-    ----------
-    homes
-        Document id → the part its values are kept in; None keeps all in part 0.
-    """
-    places = dict(zip(batch.series.names, batch.series.lists, strict=True))
-    pairs = zip(places["content"], places["document"], strict=True)
-    of_contents = {int(str(content)): homes.get(str(document), 0) for content, document in pairs} if homes else {}
-    _write_values(connection, batch.all_values(), of_contents)
-    unknown = "WHERE NOT EXISTS (SELECT 1 FROM document AS old WHERE old.id = new.{})".format
-    insert(connection, "text", _table(batch.texts, {}), unknown("document"))
-    insert(connection, "series", _table(batch.series, _NULLABLE), unknown("document"))
-    insert(connection, "document", _table(batch.documents, _NULLABLE), unknown("id"))

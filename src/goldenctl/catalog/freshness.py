@@ -12,14 +12,11 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from goldenctl import config
 from goldenctl.catalog.places import Lake, Place
 from goldenctl.config import Settings
 from goldenctl.errors import RepoError, UsageError
 from goldenctl.git import Repo
 
-UP_TO_DATE = "the catalog is up to date"
-"""What an update says that has nothing to do."""
 _ALGORITHM = "1"
 """Raised when the same history would give other rows, so that an update takes nothing for done."""
 
@@ -75,12 +72,6 @@ def up_to_date(repo: Repo, settings: Settings, path: Place, branches: Sequence[s
     except UsageError:
         return None  # a branch of the last build is gone
     return now if note is not None and note == _state(path, settings, now) else None
-
-
-def up_to_date_here() -> bool:
-    """Whether the catalog of the current folder's repository holds what its branches have."""
-    settings = config.load(Path.cwd())
-    return up_to_date(Repo(settings.top), settings, settings.catalog_path) is not None
 
 
 def last_branches(repo: Repo, settings: Settings, path: Place) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import duckdb
 
@@ -52,9 +53,9 @@ def reading(lake: Lake, wait: float) -> Iterator[Connection]:
     with _connected(lake, "read") as connection:
         _attach(connection, lake, time.monotonic() + wait, read_only=True)
         if store.version(connection, str(lake)) < len(store.migrations()):
-            _upgrade(lake, wait)
             connection.execute("USE memory")
             connection.execute("DETACH lake")
+            _upgrade(lake, wait)
             _attach(connection, lake, time.monotonic() + wait, read_only=True)
         _shut_in(connection, lake)
         connection.execute("BEGIN")
@@ -140,8 +141,8 @@ def _connected(lake: Lake, verb: str) -> Iterator[Connection]:
     names = ("ducklake", *(("postgres_scanner",) if lake.server else ()))
     names += ("sqlite_scanner",) if lake.metadata.endswith(_SQLITE) and not lake.server else ()
     # The installer has checked the wheels; DuckDB would read all 80 MB again each time, for a third of a second.
-    trusted = {"allow_unsigned_extensions": extensions.bundled((*names, "httpfs"))}
-    connection = duckdb.connect(config=_SAFE | trusted)
+    config: dict[str, Any] = _SAFE | {"allow_unsigned_extensions": extensions.bundled((*names, "httpfs"))}
+    connection = duckdb.connect(config=config)
     try:
         extensions.load(connection, names)
         connection.execute("SET ducklake_max_retry_count = 100")

@@ -1,7 +1,7 @@
-"""Parse many documents in a process of its own, while this one loads the database and writes.
+"""Parse many documents in processes of their own, while this one loads the database and writes.
 
-The process gets blob ids on stdin and answers with pickled batches on stdout. It needs neither duckdb nor
-polars, and ends by itself when its reader goes away.
+Each process gets blob ids on stdin, reads them through one ``git cat-file --batch`` and answers with pickled batches
+on stdout. It needs neither duckdb nor polars, and ends by itself when its reader goes away.
 """
 
 from __future__ import annotations
@@ -12,7 +12,10 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
+from queue import SimpleQueue
+from threading import Thread
 from typing import BinaryIO
 
 from goldenctl.catalog.rows import Batch, batches
@@ -21,11 +24,17 @@ from goldenctl.git import Repo
 
 WORTH_A_PROCESS = 500
 """Documents; below it, starting a process costs more than it saves."""
+_MOST = 4
+"""Processes at most: one writes what all parse, and more would wait for it."""
+_RUN = 64
+"""Neighbouring documents that stay together: they share delta bases in the pack, and grids."""
 _PROGRAM = "import sys; sys.path[:0] = [sys.argv[1]]; from goldenctl.catalog.parsing import main; main()"
+_Message = Batch | RepoError | None
+"""A batch, what went wrong, or the end."""
 
 
 class Parsing:
-    """Batches of the documents with these blob ids; begins at once.
+    """Batches of the documents with these blob ids, in no particular order; begins at once.
 
     Parameters
     ----------
@@ -37,41 +46,62 @@ class Parsing:
 
     def __init__(self, repo: Repo, blobs: Sequence[str]) -> None:
         self._repo, self._blobs = repo, blobs
-        self._process = self._start() if len(blobs) >= WORTH_A_PROCESS else None
+        self._queue: SimpleQueue[_Message] = SimpleQueue()
+        self._workers = [self._start(share) for share in _shares(blobs)] if len(blobs) >= WORTH_A_PROCESS else []
 
-    def _start(self) -> subprocess.Popen[bytes]:
+    def _start(self, blobs: Sequence[str]) -> subprocess.Popen[bytes]:
         package = str(Path(__file__).parents[2])
         command = [sys.executable, "-c", _PROGRAM, package, os.fspath(self._repo.top)]
-        return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        Thread(target=self._receive, args=(process, blobs), daemon=True).start()
+        return process
 
     def __iter__(self) -> Iterator[Batch]:
-        """Yield the batches in order.
+        """Yield the batches.
 
         Raises
         ------
         RepoError
-            A blob cannot be read, or the process was ended from outside.
+            A blob cannot be read, or a process was ended from outside.
         """
-        if self._process is None:
+        if not self._workers:
             yield from batches(self._repo.blobs(self._blobs))
             return
-        with self._process as process:
-            try:
-                yield from self._receive(process)
-            finally:
-                process.kill()
+        with ExitStack() as stack:
+            for process in self._workers:
+                stack.callback(process.wait)
+                stack.callback(process.kill)
+            for _ in self._workers:
+                while (message := self._queue.get()) is not None:
+                    if isinstance(message, RepoError):
+                        raise message
+                    yield message
 
-    def _receive(self, process: subprocess.Popen[bytes]) -> Iterator[Batch]:
+    def _receive(self, process: subprocess.Popen[bytes], blobs: Sequence[str]) -> None:
+        """Pass on what a process sends, until its end."""
         if process.stdin is None or process.stdout is None or process.stderr is None:
-            raise RepoError("the parsing process has no pipes")
+            self._queue.put(RepoError("a parsing process has no pipes"))
+            return
         try:
-            process.stdin.write("\n".join(self._blobs).encode())
-            process.stdin.close()
+            with process.stdin as stdin:
+                stdin.write("\n".join(blobs).encode())
             while (batch := pickle.load(process.stdout)) is not None:  # noqa: S301 - our own child wrote it
-                yield batch
-        except (EOFError, pickle.UnpicklingError, BrokenPipeError) as exc:
+                self._queue.put(batch)
+            self._queue.put(None)
+        except (EOFError, pickle.UnpicklingError, OSError):
             said = process.stderr.read().decode("utf-8", "replace").strip().splitlines()
-            raise RepoError(said[-1] if said else "the parsing process ended early", place=str(self._repo.top)) from exc
+            self._queue.put(RepoError(said[-1] if said else "a parsing process ended early", place=str(self._repo.top)))
+        finally:
+            process.stdout.close()
+            process.stderr.close()
+
+
+def _shares(blobs: Sequence[str]) -> list[list[str]]:
+    """Blob ids for each process, in runs of neighbours."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    number = min(_MOST, cores)
+    runs = [blobs[start : start + _RUN] for start in range(0, len(blobs), _RUN)]
+    return [[blob for run in runs[i::number] for blob in run] for i in range(number)]
 
 
 def main() -> None:

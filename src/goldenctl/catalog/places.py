@@ -108,6 +108,23 @@ def shared(settings: Settings, as_of: str = "") -> Lake:
     return lake(metadata, data, as_of, place=f"{place}: store")
 
 
+def chosen(settings: Settings, *, catalog: Path | None = None, store: bool = False, as_of: str = "") -> Place:
+    """The catalog that options name; ``as_of`` means the store, because a file keeps no versions.
+
+    Raises
+    ------
+    UsageError
+        A file and the store are both named.
+    ConfigError
+        The settings name no store.
+    """
+    if not store and not as_of:
+        return catalog.absolute() if catalog else settings.catalog_path
+    if catalog:
+        raise UsageError("--catalog names a file, and --store and --as-of the shared store", hint="leave one of them out")
+    return shared(settings, as_of)
+
+
 def lake(metadata: str, data: str, as_of: str = "", *, place: str = "") -> Lake:
     """A lake from its two places, checked.
 

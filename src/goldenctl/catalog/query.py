@@ -74,17 +74,22 @@ def sql(path: Place, query: str, wait: float = store.WAIT) -> pl.DataFrame:
         There is no catalog, or it cannot be read.
     """
     with store.reading(path, wait) as connection:
-        try:
-            return frame(connection, query)
-        except (
-            duckdb.ProgrammingError,
-            duckdb.DataError,
-            duckdb.NotSupportedError,
-            duckdb.PermissionException,
-            duckdb.InvalidInputException,
-            duckdb.OutOfMemoryException,
-        ) as exc:
-            raise UsageError(f"the query failed: {exc}", hint="goldenctl catalog sql 'SHOW TABLES'") from exc
+        return ask(connection, query)
+
+
+def ask(connection: duckdb.DuckDBPyConnection, query: str) -> pl.DataFrame:
+    """As :func:`sql`, on an open catalog."""
+    try:
+        return frame(connection, query)
+    except (
+        duckdb.ProgrammingError,
+        duckdb.DataError,
+        duckdb.NotSupportedError,
+        duckdb.PermissionException,
+        duckdb.InvalidInputException,
+        duckdb.OutOfMemoryException,
+    ) as exc:
+        raise UsageError(f"the query failed: {exc}", hint="goldenctl catalog sql 'SHOW TABLES'") from exc
 
 
 def export(path: Place, folder: Path, wait: float = store.WAIT) -> list[Path]:
@@ -111,22 +116,3 @@ def export(path: Place, folder: Path, wait: float = store.WAIT) -> list[Path]:
     except OSError as exc:
         raise CatalogError(f"cannot be written: {exc.strerror or exc}", place=str(folder), hint="name another --to") from exc
     return written
-
-
-def delivered(path: Place, wait: float = store.WAIT) -> dict[str, tuple[str, ...]]:
-    """SHA-256 of every golden content a recorded run delivered → its runs, ``provider:id#attempt``, sorted.
-
-    Raises
-    ------
-    CatalogError
-        There is no catalog, or it cannot be read.
-    """
-    query = """
-        SELECT sha256, list_sort(list_distinct(list(run))) FROM (
-            SELECT sha256, run FROM observation
-            UNION ALL
-            SELECT f.sha256, unnest(r.runs) FROM refresh_file AS f JOIN refresh AS r ON r.id = f.refresh
-        ) WHERE sha256 <> '' GROUP BY sha256
-    """
-    with store.reading(path, wait) as connection:
-        return {digest: tuple(runs) for digest, runs in connection.execute(query).fetchall()}

@@ -9,11 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
 import duckdb
-import polars as pl
 
 from goldenctl.catalog import store
+from goldenctl.catalog.arrow import clear, insert, replace, write_batch
 from goldenctl.catalog.columns import ARTIFACT, GOLDEN, JOB, OBSERVATION, REFRESH, REFRESH_FILE, RUN
-from goldenctl.catalog.frames import clear, frame, insert, replace, rows_frame, write_batch
 from goldenctl.catalog.history import golden_id
 from goldenctl.catalog.homes import home_of
 from goldenctl.catalog.places import Place
@@ -58,8 +57,8 @@ def record_refresh(path: Place, result: RefreshResult, documents: Mapping[str, b
         head = (result.id, _utc(result.started_at), utf8(result.command), result.dry_run, runs, "")
         replace(connection, "refresh", ("id",), [head], REFRESH)
         rows = [_file_row(result.id, goldens[f.path], f, blobs.get(f.path)) for f in result.files]
-        clear(connection, "refresh_file", ("refresh",), pl.DataFrame({"refresh": [result.id]}))
-        insert(connection, "refresh_file", rows_frame(rows, REFRESH_FILE))
+        clear(connection, "refresh_file", ("refresh",), rows[:1], REFRESH_FILE)
+        insert(connection, "refresh_file", rows, REFRESH_FILE)
 
 
 def record_run(path: Place, run: Run, candidates: Sequence[Candidate], wait: float = store.WAIT) -> int:
@@ -112,7 +111,7 @@ def _write_runs(connection: duckdb.DuckDBPyConnection, runs: Sequence[Run], now:
 
 def _goldens(connection: duckdb.DuckDBPyConnection, keys: Mapping[str, GoldenKey]) -> dict[str, int]:
     """Golden id of each path: the golden that lives there now, or a new one."""
-    known = dict(frame(connection, "SELECT path, id FROM golden ORDER BY alive").iter_rows())
+    known: dict[str, int] = dict(connection.execute("SELECT path, id FROM golden ORDER BY alive").fetchall())
     new = {path: key for path, key in keys.items() if utf8(path) not in known}
     rows = [
         (golden_id(p), utf8(p), k.model, k.test_case, k.environment, k.platform, k.variant, utf8(p), False)
@@ -151,7 +150,8 @@ def _observation(golden: int, candidate: Candidate, now: datetime | None) -> tup
 def _file_row(refresh: str, golden: int, file: FileResult, document: str | None) -> tuple[object, ...]:
     matches = [{"rev": m.rev, "commit": m.commit, "level": str(m.level), "detail": m.detail} for m in file.matches]
     job = (utf8(file.job), file.attempt, utf8(file.artifact), file.sha256)
-    return (refresh, golden, utf8(file.path), str(file.action), utf8(file.reason), *job, document, len(file.findings), matches)
+    said = (utf8(file.path), str(file.action), utf8(file.reason), *job, document)
+    return (refresh, golden, *said, len(file.findings), [utf8(m) for m in file.metrics], matches)
 
 
 def _utc(moment: datetime | None) -> datetime | None:

@@ -1,5 +1,5 @@
 -- The public tables of the catalog. Each block below a "-- version N" line takes a catalog of version N - 1
--- to version N; a new file gets all of them in order. Times are UTC. docs/catalog.md describes every column.
+-- to version N; a new file gets all of them in order. Times are UTC. docs/reference/catalog.md shows them.
 
 -- version 1
 
@@ -181,6 +181,7 @@ CREATE TABLE refresh_file (
     sha256 VARCHAR NOT NULL,         -- of the candidate's bytes
     document VARCHAR,                -- null when nothing was written
     n_findings INTEGER NOT NULL,
+    metrics VARCHAR[] NOT NULL,      -- taken from the run, those not named were kept; empty when only a commit tells of it
     matches STRUCT(rev VARCHAR, "commit" VARCHAR, level VARCHAR, detail VARCHAR)[] NOT NULL
 );
 

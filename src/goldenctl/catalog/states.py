@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from datetime import date
 from typing import TYPE_CHECKING
 
@@ -12,9 +13,7 @@ from goldenctl.catalog.frames import frame, temporary
 from goldenctl.errors import UsageError
 
 if TYPE_CHECKING:
-    import duckdb
-
-    Connection = duckdb.DuckDBPyConnection
+    from duckdb import DuckDBPyConnection as Connection
 
 _DIFFERENCES = """
     WITH pair AS (SELECT row_number() OVER () AS id, * FROM compared),
@@ -37,14 +36,29 @@ _DIFFERENCES = """
     )
     SELECT pair.obtained, pair.golden, difference.* EXCLUDE (id) FROM pair JOIN difference USING (id)
 """
-_TREE = """
-    SELECT path, document FROM (
-        SELECT path, document, depth FROM revision JOIN chain USING ("commit")
-        UNION ALL
-        SELECT old_path, NULL, depth FROM revision JOIN chain USING ("commit") WHERE old_path IS NOT NULL
+_LARGEST = """
+    WITH needed AS MATERIALIZED (
+        SELECT content, step, "value" FROM "value"
+        WHERE content IN (SELECT obtained FROM compared UNION ALL SELECT golden FROM compared) AND isfinite("value")
     )
-    QUALIFY row_number() OVER (PARTITION BY path ORDER BY depth, document IS NULL) = 1
+    SELECT
+        p.obtained, p.golden,
+        max(abs(m."value" - t."value") / abs(t."value")) AS max_rel_diff,
+        arg_max(m.step, abs(m."value" - t."value") / abs(t."value")) AS worst_step
+    FROM compared AS p JOIN needed AS m ON m.content = p.obtained
+    JOIN needed AS t ON t.content = p.golden AND t.step = m.step
+    WHERE t."value" <> 0 GROUP BY p.obtained, p.golden
 """
+_TREES = """
+    SELECT side, here.path AS path, here.document AS document FROM (
+        SELECT
+            side,
+            arg_min({'path': path, 'document': document}, 2 * depth + (document IS NULL)::INTEGER) AS here
+        FROM revision JOIN chain USING ("commit") GROUP BY side, golden
+    )
+    WHERE here.document IS NOT NULL
+"""
+"""A golden lives at one path at a time, and grouping by its number is cheaper than by its path."""
 
 
 def differences(connection: Connection, compared: pl.DataFrame) -> pl.DataFrame:
@@ -67,22 +81,53 @@ def differences(connection: Connection, compared: pl.DataFrame) -> pl.DataFrame:
     return frame(connection, _DIFFERENCES)
 
 
+def largest(connection: Connection, compared: pl.DataFrame) -> pl.DataFrame:
+    """The largest relative difference of each pair, as :func:`differences` has it and at half its price.
+
+    Parameters
+    ----------
+    compared
+        Columns ``obtained`` and ``golden``: content ids.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``obtained``, ``golden``, ``max_rel_diff``, ``worst_step``; no row for a pair without a common finite step
+        whose golden is not 0.
+    """
+    temporary(connection, "compared", compared.select(pl.col("obtained", "golden").cast(pl.Int64)).drop_nulls().unique())
+    return frame(connection, _LARGEST)
+
+
 def tree(connection: Connection, commit: str) -> pl.DataFrame:
     """The goldens of a commit: ``path``, ``document`` (git blob id)."""
-    temporary(connection, "chain", _chain(connection, commit))
-    found = frame(connection, _TREE)
-    return found.filter(pl.col("document").is_not_null()).sort("path")
+    return _trees(connection, commit).select("path", "document").sort("path")
 
 
-def _chain(connection: Connection, commit: str) -> pl.DataFrame:
-    """First-parent line backwards from a commit: ``commit``, ``depth``."""
+def changed_files(connection: Connection, old: str, new: str) -> pl.DataFrame:
+    """Goldens whose bytes differ between two commits: ``path``, ``old``, ``new`` (document, null where absent)."""
+    both = _trees(connection, old, new)
+    before = both.filter(side=0).select("path", old="document")
+    after = both.filter(side=1).select("path", new="document")
+    pairs = after.join(before, on="path", how="full", coalesce=True)
+    return pairs.filter(pl.col("new").ne_missing(pl.col("old")))
+
+
+def _trees(connection: Connection, *commits: str) -> pl.DataFrame:
+    """Goldens of several commits: ``side`` (number of the commit), ``path``, ``document``."""
     rows = connection.execute('SELECT id, parents[1] FROM "commit"').fetchall()
     parents: dict[str, str | None] = dict(rows)
-    line, here = [], commit
-    while here in parents:
-        line.append(here)
-        here = parents[here] or ""
-    return pl.DataFrame({"commit": line, "depth": range(len(line))}, schema={"commit": pl.String, "depth": pl.Int64})
+    chain = [(i, c, depth) for i, commit in enumerate(commits) for depth, c in enumerate(_line(commit, parents))]
+    schema = {"side": pl.Int64, "commit": pl.String, "depth": pl.Int64}
+    temporary(connection, "chain", pl.DataFrame(chain, schema=schema, orient="row"))
+    return frame(connection, _TREES)
+
+
+def _line(commit: str, parents: Mapping[str, str | None]) -> Iterator[str]:
+    """First-parent line backwards from a commit."""
+    while commit in parents:
+        yield commit
+        commit = parents[commit] or ""
 
 
 def changed_series(connection: Connection, documents: pl.DataFrame) -> pl.DataFrame:
@@ -129,12 +174,7 @@ def commit_of(connection: Connection, name: str) -> str:
         None or several fit.
     """
     kind, _, rest = name.partition(":")
-    if kind == "sync":
-        found = _syncs(connection, rest)
-    else:
-        lines = connection.execute('SELECT branch, arg_max("commit", position) FROM line GROUP BY branch').fetchall()
-        tips = dict(lines)
-        found = [tips[name]] if name in tips else _commits(connection, name)
+    found = _syncs(connection, rest) if kind == "sync" else _commits(connection, name) or _tips(connection, name)
     if len(found) == 1:
         return found[0]
     what = "is more than one commit" if found else "is no branch, commit or sync"
@@ -153,6 +193,11 @@ def _day(text: str) -> date | None:
         return date.fromisoformat(text)
     except ValueError:
         return None
+
+
+def _tips(connection: Connection, name: str) -> list[str]:
+    rows = connection.execute('SELECT branch, "commit" FROM line ORDER BY position DESC').fetchall()
+    return [commit for branch, commit in rows if branch == name][:1]
 
 
 def _commits(connection: Connection, name: str) -> list[str]:

@@ -11,6 +11,7 @@ import json
 import os
 import re
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -33,6 +34,8 @@ _PAUSE = 0.02
 """Seconds between two attempts to open a file that a reader still has open."""
 _VERSION_LINE = re.compile(r"^-- version (\d+)$", re.MULTILINE)
 _PID = re.compile(r"\(PID (\d+)\)")
+_OPENING = threading.Lock()
+"""Two connections of one process share their settings, and the first to open makes them."""
 _SAFE = {
     "enable_external_access": False,
     "autoinstall_known_extensions": False,
@@ -189,22 +192,33 @@ def _connect(path: Path, deadline: float, wait: float, *, read_only: bool) -> du
     while True:
         try:
             return _open(path, read_only)
-        except duckdb.IOException as exc:
-            held = _PID.search(str(exc)) if "lock" in str(exc) else None
-            if held is None:
+        except duckdb.Error as exc:
+            holder = _conflict(exc)
+            if not holder:
                 raise _unusable(path, exc) from exc
             if time.monotonic() >= deadline:
-                raise _busy(path, wait, f"process {held[1]}{_command_of(held[1])}") from exc
+                raise _busy(path, wait, holder) from exc
             time.sleep(_PAUSE)
-        except duckdb.Error as exc:
-            raise _unusable(path, exc) from exc
+
+
+def _conflict(exc: duckdb.Error) -> str:
+    """Who has the file open, when that is all that is wrong."""
+    if "different configuration" in str(exc):
+        return f"this process ({os.getpid()})"
+    held = _PID.search(str(exc)) if isinstance(exc, duckdb.IOException) and "lock" in str(exc) else None
+    return f"process {held[1]}{_command_of(held[1])}" if held else ""
 
 
 def _open(path: Path, read_only: bool) -> duckdb.DuckDBPyConnection:
     config: dict[str, Any] = dict(_SAFE)
-    connection = duckdb.connect(str(path), read_only=read_only, config=config)
-    connection.execute("SET python_enable_replacements = false")
-    connection.execute("SET lock_configuration = true")
+    if not read_only:
+        config["threads"] = 1  # the other cores parse; more threads take a third more work for one stream of rows
+    with _OPENING:
+        connection = duckdb.connect(str(path), read_only=read_only, config=config)
+        if connection.execute("SELECT current_setting('lock_configuration')").fetchone() == (False,):
+            # not so when another connection of this process has the file open: it did this already
+            connection.execute("SET python_enable_replacements = false")
+            connection.execute("SET lock_configuration = true")
     return connection
 
 
@@ -236,7 +250,7 @@ def version(connection: duckdb.DuckDBPyConnection, place: str) -> int:
     """
     try:
         row = connection.execute("SELECT \"value\" FROM meta WHERE key = 'schema_version'").fetchone()
-    except duckdb.CatalogException:
+    except duckdb.Error:
         tables = "SELECT 1 FROM duckdb_tables() WHERE database_name = current_database()"
         row = None
         if not connection.execute(tables).fetchone():

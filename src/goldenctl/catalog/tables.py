@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import duckdb
-import polars as pl
 
 from goldenctl.catalog import history, store
-from goldenctl.catalog.columns import COMMIT, GOLDEN, LINE, REFRESH, REFRESH_FILE, REVISION, RUN, SYNC
-from goldenctl.catalog.frames import clear, insert, register, rows_frame, write_batch
+from goldenctl.catalog.arrow import Rows, insert, replace, write_batch
+from goldenctl.catalog.columns import COMMIT, GOLDEN, LINE, LIVING, META, REFRESH, REFRESH_FILE, REVISION, RUN, SYNC, Schema
 from goldenctl.catalog.history import Commit, Lives, Revision
 from goldenctl.catalog.places import Place
 from goldenctl.catalog.rows import Batch, utf8
@@ -20,8 +19,6 @@ from goldenctl.layout import Layout
 from goldenctl.model import GoldenKey
 from goldenctl.syncs import Sync
 from goldenctl.trailers import Provenance, RunTrailer, parse
-
-_PATHS = {"path": pl.String, "golden": pl.Int64}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,65 +45,68 @@ def add(path: Place, batch: Batch, wait: float) -> None:
         write_batch(connection, batch)
 
 
-def replace_history(path: Place, found: History, settings: Settings, wait: float, done: Callable[[], None]) -> None:
-    """Put commits, lines, revisions, goldens, syncs and what trailers say in the place of what was there.
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """The rows of a history, made before the catalog is locked."""
+
+    tables: Sequence[tuple[str, Rows, Schema]]
+    """Tables to be filled anew."""
+    notes: Rows
+    provenance: tuple[Rows, Rows, Rows]
+    goldens: Rows
+    living: Rows
+
+
+def prepare(found: History, settings: Settings) -> Prepared:
+    """Make the rows of commits, lines, revisions, goldens, syncs and of what trailers say."""
+    return Prepared(
+        tables=(
+            ("commit", [(c.id, c.parents, c.committed_at, utf8(c.subject)) for c in found.commits], COMMIT),
+            ("line", _lines(found), LINE),
+            ("revision", _revisions(found.lives), REVISION),
+            ("sync", _syncs(found.landings), SYNC),
+        ),
+        notes=[("root", utf8(settings.root)), ("branches", utf8(json.dumps(list(found.tips))))],
+        provenance=_provenance(found),
+        goldens=_goldens(found, settings),
+        living=[(utf8(path), golden) for path, golden in found.lives.paths.items()],
+    )
+
+
+def replace_history(path: Place, prepared: Prepared, wait: float, done: Callable[[], None]) -> None:
+    """Put a history in the place of what was there; what was recorded stays.
 
     ``done`` is called once the file is closed, before anybody else may write it.
     """
-    frames = {
-        "commit": _commits(found.commits),
-        "line": _lines(found),
-        "revision": _revisions(found.lives),
-        "sync": _syncs(found.landings),
-    }
-    goldens = _goldens(found, settings)
-    provenance = _provenance(found)
     with store.writing(path, wait, done, about="catalog build: history") as connection:
-        for table, data in frames.items():
+        for table, rows, schema in prepared.tables:
             connection.execute(f'DELETE FROM "{table}"')  # noqa: S608 - our own names
-            insert(connection, table, data)
-        _replace_meta(connection, {"root": settings.root, "branches": json.dumps(list(found.tips))})
-        _replace_provenance(connection, provenance)
-        _replace_goldens(connection, goldens, found.lives)
+            insert(connection, table, rows, schema)
+        replace(connection, "meta", ("key",), prepared.notes, META)
+        _replace_provenance(connection, prepared.provenance)
+        _replace_goldens(connection, prepared.goldens, prepared.living)
 
 
-def _replace_meta(connection: duckdb.DuckDBPyConnection, notes: Mapping[str, str]) -> None:
-    data = pl.DataFrame({"key": list(notes), "value": list(map(utf8, notes.values()))})
-    clear(connection, "meta", ("key",), data)
-    insert(connection, "meta", data)
-
-
-def _commits(commits: Sequence[Commit]) -> pl.DataFrame:
-    return rows_frame([(c.id, list(c.parents), c.committed_at, utf8(c.subject)) for c in commits], COMMIT)
-
-
-def _lines(found: History) -> pl.DataFrame:
+def _lines(found: History) -> Rows:
     by_id = {c.id: c for c in found.commits}
-    rows = [(utf8(b), i, sha) for b, tip in found.tips.items() for i, sha in enumerate(history.line(by_id, tip))]
-    return rows_frame(rows, LINE)
+    return [(utf8(b), i, sha) for b, tip in found.tips.items() for i, sha in enumerate(history.line(by_id, tip))]
 
 
-def _revisions(lives: Lives) -> pl.DataFrame:
-    """Built column by column: this is the only one of these tables with many rows."""
-    edits = [r.edit for r in lives.revisions]
-    columns: tuple[list[object], ...] = (
-        [r.golden for r in lives.revisions],
-        [r.commit for r in lives.revisions],
-        [utf8(e.path) for e in edits],
-        [e.document for e in edits],
-        [e.change for e in edits],
-        [None if e.old_path is None else utf8(e.old_path) for e in edits],
-        [e.old_document for e in edits],
-    )
-    return pl.DataFrame(dict(zip(REVISION, columns, strict=True)), schema=REVISION)
+def _revisions(lives: Lives) -> Rows:
+    return [
+        (
+            r.golden, r.commit, utf8(r.edit.path), r.edit.document, r.edit.change,
+            None if r.edit.old_path is None else utf8(r.edit.old_path), r.edit.old_document,
+        )
+        for r in lives.revisions
+    ]  # fmt: skip
 
 
-def _syncs(landings: Sequence[Sync]) -> pl.DataFrame:
-    rows = [(s.sha, s.date.replace(tzinfo=None), s.kind, s.base, s.downstream, s.upstream, utf8(s.subject)) for s in landings]
-    return rows_frame(rows, SYNC)
+def _syncs(landings: Sequence[Sync]) -> Rows:
+    return [(s.sha, s.date.replace(tzinfo=None), s.kind, s.base, s.downstream, s.upstream, utf8(s.subject)) for s in landings]
 
 
-def _goldens(found: History, settings: Settings) -> pl.DataFrame:
+def _goldens(found: History, settings: Settings) -> Rows:
     """One row per life: where it is at the first tip that has it, or else was last."""
     lives, layout = found.lives, settings.compiled_layout
     alive: dict[int, str] = {}
@@ -119,7 +119,7 @@ def _goldens(found: History, settings: Settings) -> pl.DataFrame:
         key = _key(where[golden].removeprefix(prefix), layout)
         parts = (key.model, key.test_case, key.environment, key.platform, key.variant)
         rows.append((golden, utf8(where[golden]), *map(utf8, parts), utf8(born), golden in alive))
-    return rows_frame(rows, GOLDEN)
+    return rows
 
 
 def _key(relative: str, layout: Layout) -> GoldenKey:
@@ -132,14 +132,11 @@ def _key(relative: str, layout: Layout) -> GoldenKey:
     )
 
 
-Rows = list[tuple[object, ...]]
-
-
 def _provenance(found: History) -> tuple[Rows, Rows, Rows]:
     """Rows of run, refresh and refresh_file that the trailers of commit messages tell."""
-    runs: Rows = []
-    refreshes: Rows = []
-    files: Rows = []
+    runs: list[tuple[object, ...]] = []
+    refreshes: list[tuple[object, ...]] = []
+    files: list[tuple[object, ...]] = []
     edits = {(r.commit, r.edit.path): r for r in found.lives.revisions}
     for commit in found.commits:
         if "Golden-" not in commit.message:
@@ -187,7 +184,7 @@ def _files(
             {"rev": m.rev, "commit": m.commit, "level": str(m.level), "detail": ""} for m in said.matches if m.path == path
         ]
         document = revision.edit.document if revision else None
-        yield (refresh, golden, utf8(path), "written", "", "", 0, "", digests.get(path, ""), document, 0, matches)
+        yield (refresh, golden, utf8(path), "written", "", "", 0, "", digests.get(path, ""), document, 0, [], matches)
 
 
 def _replace_provenance(connection: duckdb.DuckDBPyConnection, rows: tuple[Rows, Rows, Rows]) -> None:
@@ -195,21 +192,19 @@ def _replace_provenance(connection: duckdb.DuckDBPyConnection, rows: tuple[Rows,
     connection.execute("DELETE FROM refresh_file WHERE starts_with(refresh, 'commit:')")
     connection.execute("DELETE FROM refresh WHERE starts_with(id, 'commit:')")
     unknown = "WHERE NOT EXISTS (SELECT 1 FROM run AS old WHERE old.id = new.id)"
-    insert(connection, "run", rows_frame(runs, RUN).unique("id", keep="first"), unknown)
-    insert(connection, "refresh", rows_frame(refreshes, REFRESH))
-    insert(connection, "refresh_file", rows_frame(files, REFRESH_FILE))
+    insert(connection, "run", list({row[0]: row for row in reversed(runs)}.values()), RUN, unknown)
+    insert(connection, "refresh", refreshes, REFRESH)
+    insert(connection, "refresh_file", files, REFRESH_FILE)
 
 
-def _replace_goldens(connection: duckdb.DuckDBPyConnection, goldens: pl.DataFrame, lives: Lives) -> None:
+def _replace_goldens(connection: duckdb.DuckDBPyConnection, goldens: Rows, living: Rows) -> None:
     """Put the goldens of the history in place and let what was recorded by path point to them."""
-    paths = pl.DataFrame({"path": [utf8(p) for p in lives.paths], "golden": list(lives.paths.values())}, schema=_PATHS)
+    connection.execute("CREATE TEMP TABLE living (path VARCHAR, golden BIGINT)")
+    insert(connection, "living", living, LIVING)
     for table in ("observation", "refresh_file"):
-        register(connection, "living", paths)
         connection.execute(
             f"UPDATE {table} AS t SET golden = l.golden FROM living AS l WHERE l.path = t.path AND l.golden <> t.golden"  # noqa: S608
         )
-        connection.unregister("living")
     recorded = "SELECT golden FROM observation UNION ALL SELECT golden FROM refresh_file"
     connection.execute(f"DELETE FROM golden WHERE id NOT IN ({recorded})")  # noqa: S608 - our own names
-    clear(connection, "golden", ("id",), goldens)
-    insert(connection, "golden", goldens)
+    replace(connection, "golden", ("id",), goldens, GOLDEN)

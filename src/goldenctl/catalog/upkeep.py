@@ -172,6 +172,5 @@ def clean(lake: Lake, older_than: datetime, *, dry_run: bool = False, wait: floa
 
 def _call(connection: Connection, function: str, limit: str) -> list[str]:
     """First column of a maintenance function's answer."""
-    return [
-        str(row[0]) for row in connection.execute(f"SELECT COLUMNS(*)::VARCHAR FROM {function}('lake', {limit})").fetchall()
-    ]
+    query = f"SELECT COLUMNS(*)::VARCHAR FROM {function}('lake', {limit})"  # noqa: S608 - our own names
+    return [str(row[0]) for row in connection.execute(query).fetchall()]

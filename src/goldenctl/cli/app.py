@@ -22,11 +22,16 @@ COMMANDS: tuple[str, ...] = (
     "verify",
     "diff",
     "check",
-    "capture",
+    "triage",
     "tolerance",
+    "capture",
+    "review",
+    "gate-audit",
+    "coverage",
     "catalog",
     "log",
     "blame",
+    "drift",
     "sync",
     "restore",
     "record",
@@ -50,7 +55,7 @@ def run(args: list[str]) -> int:
         raise KeyboardInterrupt from exc
     except ClickException as exc:
         message = exc.format_message()
-        if wanted and wanted not in COMMANDS:
+        if wanted and wanted not in COMMANDS and "Did you mean" not in message:
             message += _nearest(wanted)
         command = f"goldenctl {wanted}" if wanted in COMMANDS else "goldenctl"
         output.error(f"{message}\n  next: {command} --help")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from goldenctl.cli import output, progress
-from goldenctl.errors import ExitCode
+from goldenctl.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
     from goldenctl.archive import Archived
@@ -19,7 +19,7 @@ COLUMNS = ("run", "manifest", "members", "stored", "bytes")
 
 def command(
     from_job: Annotated[list[str], typer.Option("--from-job", metavar="REF", help="Run to keep; may be repeated.")],
-    to: Annotated[str, typer.Option("--to", metavar="DIR|s3://…", help="Where the archive is.")],
+    to: Annotated[str, typer.Option("--to", metavar="DIR|s3://…", help="Where the archive is; by default the setting's.")] = "",
     attempt: Annotated[int | None, typer.Option(help="Attempt of the run to take; the newest by default.")] = None,
     max_wait: Annotated[float, typer.Option(help="Longest wait for a rate limit, in seconds.")] = 300.0,
     wait: Annotated[bool, typer.Option("--wait", help="Wait for a run that is still in progress.")] = False,
@@ -27,8 +27,9 @@ def command(
 ) -> int:
     """Store the golden files of a run and a manifest, each once, under their digests.
 
-    A later ``--from-job archive:DIR#RUN`` takes them when the CI has deleted its artifacts. Archiving a
-    run twice, or side by side, changes nothing.
+    A later ``--from-job archive:DIR#RUN`` takes them when the CI has deleted its artifacts, and
+    ``goldenctl restore GOLDEN --from archive:DIGEST`` one of them. Archiving a run twice, or side by side,
+    changes nothing.
 
     Example: goldenctl archive --from-job github:34695381473 --to s3://team/goldens
     """
@@ -36,7 +37,9 @@ def command(
     from goldenctl.sources.objects import open_store
 
     settings = config.load(Path.cwd())
-    store = open_store(to)
+    if not (to or settings.archive_location):
+        raise UsageError("name the archive", hint='--to DIR, or archive = "DIR" in the settings')
+    store = open_store(to or settings.archive_location)
     rows: list[tuple[str, Archived]] = []
     problems: list[SourceProblem] = []
     with progress.shown("artifacts") as tell:

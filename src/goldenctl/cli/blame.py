@@ -9,10 +9,12 @@ import typer
 
 from goldenctl.cli import output
 from goldenctl.cli.log import named
-from goldenctl.cli.placing import AsOfOption, StoreOption, place
+from goldenctl.cli.placing import AsOfOption, StoreOption
 from goldenctl.errors import ExitCode
 
 COLUMNS = ("metric", "commit", "date", "via", "run", "unchanged since", "subject")
+SPARE = ("unchanged since", "subject", "via")
+"""Columns a narrow window does without, first one first."""
 
 
 def command(
@@ -30,10 +32,11 @@ def command(
     """
     from goldenctl import config
     from goldenctl.catalog.blame import blame
+    from goldenctl.catalog.places import chosen
     from goldenctl.catalog.store import reading
 
     settings = config.load(Path.cwd())
-    with reading(place(settings, store=store, as_of=as_of)) as connection:
+    with reading(chosen(settings, store=store, as_of=as_of)) as connection:
         rows = blame(connection, named(path, settings), branch).rows(named=True)
     for row in rows:
         row["date"] = f"{row['date'].isoformat()}Z"
@@ -47,7 +50,7 @@ def command(
     if format is output.Format.MARKDOWN:
         output.result(output.markdown(columns, cells))
     else:
-        output.table(columns, cells)
+        output.table(columns, cells, spare=[columns.index(name) for name in SPARE])
     return ExitCode.OK
 
 

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from goldenctl.cli import output
-from goldenctl.cli.placing import AsOfOption, StoreOption, place
+from goldenctl.cli import filling, output
+from goldenctl.cli.placing import AsOfOption, StoreOption
 from goldenctl.errors import ExitCode
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from goldenctl.catalog.build import Built
     from goldenctl.catalog.places import Place
     from goldenctl.catalog.query import Status
 
@@ -43,10 +39,11 @@ WaitOption = Annotated[float, typer.Option("--wait", help="Seconds to wait for a
 
 def _place(catalog: Path | None, store: bool, as_of: str = "") -> Place:
     from goldenctl import config
+    from goldenctl.catalog.places import chosen
 
     if catalog and not store and not as_of:
         return catalog.absolute()
-    return place(config.load(Path.cwd()), catalog=catalog, store=store, as_of=as_of)
+    return chosen(config.load(Path.cwd()), catalog=catalog, store=store, as_of=as_of)
 
 
 BranchOption = Annotated[
@@ -69,9 +66,9 @@ def build(
 
     Example: goldenctl catalog build
     """
-    from goldenctl.catalog.build import build
-
-    return _fill(build, branch, catalog, store, wait, format)
+    return filling.fill(
+        new_only=False, branches=branch or (), catalog=catalog, store=store, wait=wait, as_json=format is output.Format.JSON
+    )
 
 
 @app.command()
@@ -86,49 +83,9 @@ def update(
 
     Example: goldenctl catalog update
     """
-    from goldenctl.catalog.build import update
-
-    return _fill(update, branch, catalog, store, wait, format)
-
-
-def _fill(
-    fill: Callable[..., Built], branch: list[str] | None, catalog: Path | None, store: bool, wait: float, format: output.Format
-) -> int:
-    from goldenctl import config
-    from goldenctl.catalog import freshness
-    from goldenctl.git import Repo
-
-    settings = config.load(Path.cwd())
-    path = place(settings, catalog=catalog, store=store)
-    with _progress() as progress:
-        built = fill(Repo(settings.top), settings, path, branch or (), progress, wait)
-    if format is output.Format.JSON:
-        output.json({name: getattr(built, name) for name in _BUILT} | {"catalog": str(path)})
-    elif built.up_to_date:
-        output.result(freshness.UP_TO_DATE)
-    else:
-        output.result(
-            f"{path}: {built.commits:,} commits, {built.documents:,} documents, {built.new_documents:,} of them new, "
-            f"from {', '.join(built.branches)}"
-        )
-    return ExitCode.OK
-
-
-_BUILT = ("branches", "commits", "documents", "new_documents", "up_to_date")
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[int, int], None] | None]:
-    """A bar on a terminal, nothing elsewhere."""
-    if not output.terminal(sys.stderr):
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("documents", total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+    return filling.fill(
+        new_only=True, branches=branch or (), catalog=catalog, store=store, wait=wait, as_json=format is output.Format.JSON
+    )
 
 
 @app.command()

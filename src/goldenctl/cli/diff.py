@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Sequence
 from dataclasses import fields
 from enum import StrEnum
@@ -92,7 +93,7 @@ def command(
     before, after = collect.open_side(old, settings), collect.open_side(new, settings)
     selection = Selection(tuple(case or ()), tuple(platform or ()))
     takes = collect.chooser(selection, settings, {**before.entries, **after.entries})
-    result = stage.diff(before, after, settings, takes=takes)
+    result = stage.diff(before, after, settings, takes=takes, workers=min(os.cpu_count() or 1, 8))
     shown = stage.rows(result, metrics=metric or (), threshold=threshold, sort=sort.value)
     _warn(result, metric or ())
     _print(format, result, shown[:top] if top else shown, metric or (), everything=not (top or threshold))
@@ -126,6 +127,11 @@ def _print(format: Format, result: DiffResult, shown: Sequence[Row], metrics: Se
         if shown:
             output.table(COLUMNS, [_cells(r) for r in shown], right=RIGHT, spare=SPARE)
         output.result(_summary(result))
+
+
+def show_rows(rows: Sequence[Row]) -> None:
+    """Print differences as a table."""
+    output.table(COLUMNS, [_cells(r) for r in rows], right=RIGHT)
 
 
 def as_json(result: DiffResult, shown: Sequence[Row] | None, metrics: Sequence[str]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The entry point: errors become exit codes here, and a plain lint or textconv starts without the option parser."""
+"""The entry point: errors become exit codes here, and what runs often starts without the option parser."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ def _run(args: Sequence[str]) -> int:
         return _lint(args[1:])
     if args[:1] == ["textconv"] and len(args) == 2 and not args[1].startswith("-"):
         return _textconv(args[1])
-    return int(ExitCode.OK) if _nothing_new(args) else _parsed(args)
+    if args in (["catalog", "build"], ["catalog", "update"]):
+        return _fill(new_only=args[1] == "update")
+    return _parsed(args)
 
 
 def _plain_lint(args: Sequence[str]) -> bool:
@@ -47,18 +49,12 @@ def _textconv(path: str) -> int:
     return showing.table(path)
 
 
-def _nothing_new(args: Sequence[str]) -> bool:
-    """Whether this is a plain ``catalog update`` with nothing to do, as a hook or a cron job runs it all day long."""
-    if args != ["catalog", "update"]:
-        return False
-    from goldenctl.catalog import freshness
-    from goldenctl.cli import recovery
+def _fill(new_only: bool) -> int:
+    """The catalog of this repository, filled or updated, as a hook or a cron job does all day long."""
+    from goldenctl.cli import filling, recovery
 
     recovery.settle()
-    if not freshness.up_to_date_here():
-        return False
-    output.result(freshness.UP_TO_DATE)
-    return True
+    return filling.fill(new_only=new_only)
 
 
 def _parsed(args: Sequence[str]) -> int:

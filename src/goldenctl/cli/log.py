@@ -7,15 +7,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from goldenctl.cli import output
-from goldenctl.cli.placing import AsOfOption, StoreOption, place
+from goldenctl.cli import output, spark
+from goldenctl.cli.placing import AsOfOption, StoreOption
 from goldenctl.errors import ExitCode
 
 if TYPE_CHECKING:
+    from goldenctl.catalog.places import Place
     from goldenctl.config import Settings
 
 COLUMNS = ("date", "commit", "change", "sync", "metrics", "values", "nan", "in", "out", "max rel", "path")
 RIGHT = (5, 6, 7, 8, 9)
+SPARE = (5, 6, 3, 9, 2)
+"""Columns a narrow window does without, first one first."""
 
 
 def command(
@@ -34,21 +37,37 @@ def command(
     """
     from goldenctl import config
     from goldenctl.catalog.log import log
+    from goldenctl.catalog.places import chosen
     from goldenctl.catalog.store import reading
 
     settings = config.load(Path.cwd())
-    with reading(place(settings, store=store, as_of=as_of)) as connection:
+    place = chosen(settings, store=store, as_of=as_of)
+    with reading(place) as connection:
         found = log(connection, named(path, settings), branch, metric)
     rows = found.rows(named=True)
     if format is output.Format.JSON:
         output.json({"path": path, "revisions": [_json(row) for row in rows]})
         return ExitCode.OK
+    columns: tuple[str, ...] = COLUMNS
     cells = [_cells(row) for row in reversed(rows)]
+    if metric:
+        drawn = _curves(place, named(path, settings), branch, metric)
+        columns = (*COLUMNS, "curve")
+        cells = [[*c, drawn.get((r["path"], r["commit"]), "")] for c, r in zip(cells, reversed(rows), strict=True)]
     if format is output.Format.MARKDOWN:
-        output.result(output.markdown(COLUMNS, cells, right=RIGHT))
+        output.result(output.markdown(columns, cells, right=RIGHT))
     else:
-        output.table(COLUMNS, cells, right=RIGHT)
+        output.table(columns, cells, right=RIGHT, spare=SPARE)
     return ExitCode.OK
+
+
+def _curves(place: Place, pattern: str, branch: str, metric: str) -> dict[tuple[str, str], str]:
+    """Path and commit → the metric's curve in one word."""
+    from goldenctl.catalog.api import Catalog
+
+    values = Catalog(place).history(pattern, metric, branch)
+    grouped = values.group_by("path", "commit", maintain_order=True).agg("value")
+    return {(path, commit): spark.curve(found, 16) for path, commit, found in grouped.iter_rows()}
 
 
 def named(path: str, settings: Settings) -> str:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from goldenctl.cli import output
-from goldenctl.cli.placing import StoreOption, place
+from goldenctl.cli.placing import StoreOption
 from goldenctl.errors import ExitCode
 
 
@@ -23,10 +23,11 @@ def command(
     """
     from goldenctl import config
     from goldenctl.catalog import record_run
+    from goldenctl.catalog.places import chosen
     from goldenctl.collect import collect
 
     settings = config.load(Path.cwd())
-    target = place(settings, store=store)
+    target = chosen(settings, store=store)
     complete, rows = True, []
     for ref in from_job:
         found = collect(ref, settings)

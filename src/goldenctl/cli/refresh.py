@@ -92,6 +92,8 @@ def command(
     refresh_view.show(result, form)
     if report:
         _reporting().write(_reporting().of_refresh(prepared, result, settings), report)
+    if settings.mlflow is not None and prepared.changes and not dry_run:
+        output.note(_log(prepared, result, settings, report))
     return int(_exit_code(result, recorded=recorded))
 
 
@@ -122,19 +124,32 @@ def _check(options: Options, *, yes: bool) -> None:
 
 
 def _keep(prepared: Plan, result: RefreshResult, settings: config.Settings, *, commit: bool) -> bool:
-    """Commit and record a refresh, and log it where settings ask for it; false when the catalog has no record of it."""
+    """Commit and record a refresh; false when the catalog has no record of it."""
     from goldenctl import refresh
 
     if commit and prepared.changes:
         output.note(f"committed {refresh.commit(result, settings)[:10]}")
-    if settings.mlflow is not None and prepared.changes:
-        output.note(refresh.log(prepared, result, settings))
     try:
         refresh.record(result, prepared.documents(), settings)
     except CatalogError as exc:
         output.error(f"the golden files are written, but the catalog is not: {exc}")
         return False
     return True
+
+
+def _log(prepared: Plan, result: RefreshResult, settings: config.Settings, report: Path | None) -> str:
+    """Log a refresh with its report, a Markdown one where none was asked for, and say what came of it."""
+    import tempfile
+
+    from goldenctl import refresh
+    from goldenctl import report as drawing
+
+    if report:
+        return refresh.log(prepared, result, settings, report)
+    with tempfile.TemporaryDirectory(prefix="goldenctl-") as folder:
+        made = Path(folder) / "refresh.md"
+        made.write_text(drawing.markdown(_reporting().of_refresh(prepared, result, settings)), "utf-8")
+        return refresh.log(prepared, result, settings, made)
 
 
 def _command_line() -> str:

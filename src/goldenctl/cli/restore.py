@@ -27,7 +27,10 @@ def command(
         list[str] | None, typer.Argument(metavar="PATH…", help="Golden files or folders; may be left out with --reverted.")
     ] = None,
     source: Annotated[
-        str, typer.Option("--from", metavar="SOURCE", help="A revision, sync:DATE, sync:SHA, refresh:ID or archive:DIGEST.")
+        str,
+        typer.Option(
+            "--from", metavar="SOURCE", help="A revision, sync:DATE, sync:SHA, refresh:ID or archive:[LOCATION#]DIGEST."
+        ),
     ] = "",
     reverted: Annotated[
         str, typer.Option(metavar="REV", help="A reverted commit, or its revert: take the goldens from before it.")

@@ -45,7 +45,7 @@ def command(
     side = collect.open_side(at, settings)
     others = [collect.revision_side(rev, settings) for rev in against or ()]
     takes = collect.named(paths or (), settings, side.entries)
-    origin_of = origins.recorded(Repo(settings.top)).of if origin else None
+    origin_of = origins.recorded(Repo(settings.top), settings).of if origin else None
     result = stage.verify(side, others, settings, takes=takes, origin_of=origin_of)
     _warn(result, side)
     _print(format, result, at)

@@ -14,7 +14,8 @@ from functools import lru_cache, reduce
 from itertools import pairwise
 from typing import Any
 
-from goldenctl.goldenfile import GRID_KEYS, NON_FINITE, describe, to_number
+from goldenctl.goldenfile import GRID_KEYS, describe
+from goldenctl.jsonnumbers import NON_FINITE, to_number
 from goldenctl.lint import places
 from goldenctl.lint.rules import finding
 from goldenctl.model import Finding
@@ -93,16 +94,25 @@ def _sorted_out(items: list[Any], strict: bool) -> tuple[Sequence[int], list[Any
     if strict:
         if _NUMBERS.issuperset(map(type, items)):
             return (), items, ()
-        texts = [i for i, v in enumerate(items) if v.__class__ is str]
-        if {items[i] for i in texts} <= NON_FINITE.keys():
-            numbers = [v for v in items if v.__class__ is not str]
-            if _NUMBERS.issuperset(map(type, numbers)):
-                return texts, numbers, ()
+        texts, numbers = _text_and_numbers(items)
+        if {items[i] for i in texts} <= NON_FINITE.keys() and _NUMBERS.issuperset(map(type, numbers)):
+            return texts, numbers, ()
     bad = [i for i, v in enumerate(items) if _non_finite(v)]
     known = set(bad)
     wrong = [i for i, v in enumerate(items) if type(v) not in _NUMBERS and i not in known]
     left_out = known.union(wrong)
     return bad, [v for i, v in enumerate(items) if i not in left_out], wrong
+
+
+def _text_and_numbers(items: list[Any]) -> tuple[Sequence[int], list[Any]]:
+    """Indices of text, and what is no text; one run of text at either end, the usual case, is told without a loop."""
+    kinds = list(map(type, items))
+    count, size = kinds.count(str), len(items)
+    if count and str not in kinds[count:]:
+        return range(count), items[count:]
+    if count and str not in kinds[: size - count]:
+        return range(size - count, size), items[: size - count]
+    return [i for i, kind in enumerate(kinds) if kind is str], [v for v in items if v.__class__ is not str]
 
 
 def _non_finite(value: Any) -> bool:
@@ -121,7 +131,7 @@ def value_rules(block: Block) -> Iterator[Finding]:
 
 def _non_finite_findings(block: Block) -> Iterator[Finding]:
     total = len(block.items)
-    for kind, where in places.classify(block.steps, total, block.bad, second_phase=block.second_phase).items():
+    for kind, where in places.classify(block.steps_at, total, block.bad, second_phase=block.second_phase).items():
         steps = block.steps_at(where[:5])
         shown = ", ".join(map(str, steps)) + (", …" if len(where) > 5 else "")
         message = (

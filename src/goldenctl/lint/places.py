@@ -28,14 +28,14 @@ EXPLAINED = {
 
 
 def classify(
-    steps: Callable[[], Sequence[int]], total: int, bad: Sequence[int], *, second_phase: bool
+    steps_at: Callable[[Sequence[int]], Sequence[int]], total: int, bad: Sequence[int], *, second_phase: bool
 ) -> dict[str, Sequence[int]]:
     """Sort non-finite places into classes.
 
     Parameters
     ----------
-    steps
-        Gives all steps of the series, ascending; called only when the places alone do not tell.
+    steps_at
+        Gives the steps at some indices; asked only when the places alone do not tell.
     total
         Number of values.
     bad
@@ -48,32 +48,25 @@ def classify(
     dict
         Class → the indices in it, classes without any left out.
     """
-    count = len(bad)
-    head = _leading_run(bad) if count < total else 0
-    tail = count
-    while tail > head and bad[tail - 1] == total - 1 - (count - tail):
-        tail -= 1
-    if head < tail and _sampled(steps(), bad):
+    leading, count = SECOND_PHASE if second_phase else LEADING, len(bad)
+    if bad[0] == total - count:  # also when there is nothing but non-finite values
+        return {TAIL: bad}
+    if bad[-1] == count - 1:
+        return {leading: bad}
+    if _sampled(steps_at, total, bad):
         return {OFF_GRID: bad}
-    parts = {_head(second_phase): bad[:head], SCATTERED: bad[head:tail], TAIL: bad[tail:]}
+    head = next(i for i, place in enumerate(bad) if place != i)
+    tail = count
+    while bad[tail - 1] == total - 1 - (count - tail):
+        tail -= 1
+    parts = {leading: bad[:head], SCATTERED: bad[head:tail], TAIL: bad[tail:]}
     return {kind: places for kind, places in parts.items() if places}
 
 
-def _head(second_phase: bool) -> str:
-    return SECOND_PHASE if second_phase else LEADING
-
-
-def _leading_run(bad: Sequence[int]) -> int:
-    """Number of non-finite values before the first finite one."""
-    return next((i for i, place in enumerate(bad) if place != i), len(bad))
-
-
-def _sampled(steps: Sequence[int], bad: Sequence[int]) -> bool:
+def _sampled(steps_at: Callable[[Sequence[int]], Sequence[int]], total: int, bad: Sequence[int]) -> bool:
     """Whether the finite steps form a grid of their own, at least twice as coarse as the file's."""
-    missing = set(bad)
-    finite = [s for i, s in enumerate(steps) if i not in missing]
-    if len(finite) < 4 or len(bad) < len(finite):
+    if total - len(bad) < 4 or len(bad) < total - len(bad):
         return False
-    gaps = [b - a for a, b in pairwise(finite)]
-    own = reduce(math.gcd, (b - a for a, b in pairwise(steps[1:])), 0) or 1
-    return reduce(math.gcd, gaps[1:], 0) >= 2 * own
+    finite = steps_at(sorted(set(range(total)).difference(bad)))
+    own = reduce(math.gcd, (b - a for a, b in pairwise(steps_at(range(1, min(total, 20))))), 0) or 1
+    return reduce(math.gcd, (b - a for a, b in pairwise(finite[1:])), 0) >= 2 * own

@@ -7,7 +7,8 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from goldenctl.goldenfile import NON_FINITE, describe
+from goldenctl.goldenfile import describe
+from goldenctl.jsonnumbers import NON_FINITE
 from goldenctl.lint.block import REPAIR
 from goldenctl.lint.rules import finding
 from goldenctl.model import Finding

@@ -5,12 +5,13 @@ from __future__ import annotations
 import gc
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from goldenctl.config import Settings
 from goldenctl.errors import RepoError, UsageError
+from goldenctl.forked import side_by_side
 from goldenctl.layout import Layout
 from goldenctl.lint.check import check
 from goldenctl.lint.rules import finding, selected
@@ -86,8 +87,8 @@ def check_files(paths: Sequence[str], settings: Settings, *, whole: bool = True,
         A rule code in the settings is unknown.
     """
     twins = "GV006" in selected(settings.lint)
-    parts = _split(paths, settings.top, workers)
-    results = _side_by_side([lambda part=part: _check_part(part, settings, twins) for part in parts])  # type: ignore[misc]
+    parts = _split(paths, settings.top, workers)  # hashes agree between the parts, since a fork keeps the seed
+    results = side_by_side([lambda part=part: _check_part(part, settings, twins) for part in parts])  # type: ignore[misc]
     found = [f for part in results for f in part[0]]
     if twins:
         digests: dict[tuple[int, int], list[str]] = defaultdict(list)
@@ -149,46 +150,6 @@ def _size(top: Path, path: str) -> int:
         return os.stat(os.path.join(top, path)).st_size  # noqa: PTH116, PTH118  as in _read
     except OSError:
         return 0
-
-
-def _side_by_side(tasks: Sequence[Callable[[], _Part]]) -> list[_Part]:
-    """Results of the tasks, all but the first in forked children; hashes agree, since a fork keeps the seed."""
-    if len(tasks) == 1:
-        return [tasks[0]()]
-    import pickle
-
-    children = [_fork(task) for task in tasks[1:]]
-    results: list[_Part | Exception] = [_guarded(tasks[0])]
-    for pid, reading in children:
-        with os.fdopen(reading, "rb") as stream:
-            payload = stream.read()
-        os.waitpid(pid, 0)
-        results.append(pickle.loads(payload) if payload else RepoError("a lint worker ended early"))  # noqa: S301  from our own child
-    for result in results:
-        if isinstance(result, Exception):
-            raise result
-    return [r for r in results if not isinstance(r, Exception)]
-
-
-def _guarded(task: Callable[[], _Part]) -> _Part | Exception:
-    try:
-        return task()
-    except Exception as exc:
-        return exc
-
-
-def _fork(task: Callable[[], _Part]) -> tuple[int, int]:
-    reading, writing = os.pipe()
-    pid = os.fork()
-    if pid:
-        os.close(writing)
-        return pid, reading
-    import pickle
-
-    os.close(reading)
-    with os.fdopen(writing, "wb") as stream:
-        stream.write(pickle.dumps(_guarded(task), protocol=5))
-    os._exit(0)
 
 
 def _twins(groups: Iterable[Sequence[str]], settings: Settings) -> Iterator[Finding]:

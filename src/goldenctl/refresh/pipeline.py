@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 from goldenctl import candidates as placing
 from goldenctl import lint, trailers, writeback
@@ -265,7 +266,7 @@ def record(result: RefreshResult, documents: Mapping[str, bytes], settings: Sett
     catalog.record_refresh(settings.catalog_path, result, documents)
 
 
-def log(prepared: Plan, result: RefreshResult, settings: Settings) -> str:
+def log(prepared: Plan, result: RefreshResult, settings: Settings, report: Path | None = None) -> str:
     """Log a refresh to MLflow and say in one sentence what came of it; a server that is down never fails a refresh."""
     try:
         from goldenctl import mlflow_sink
@@ -273,4 +274,4 @@ def log(prepared: Plan, result: RefreshResult, settings: Settings) -> str:
         return f"MLflow: the refresh is not logged, {exc.name} is not installed; pip install 'goldenctl[mlflow]'"
     old = {c.path: c.old for c in prepared.changes}
     new = {c.path: c.new for c in prepared.changes if c.new is not None}
-    return mlflow_sink.log_refresh(result, settings, old, new)
+    return mlflow_sink.log_refresh(result, settings, old, new, report)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -74,8 +75,16 @@ def provider_of(ref: str, settings: Settings) -> str:
         if pattern.match(ref):
             return provider
     if ref.isdecimal():
-        return settings.ci.provider or "github"
+        return settings.ci.provider or _provider_here(settings)
     return "tree"
+
+
+def _provider_here(settings: Settings) -> str:
+    """The provider of a bare number, from the CI this runs in or the ``origin`` remote."""
+    from goldenctl.sources import remote
+
+    here = bool(os.environ.get("GITLAB_CI")) or "gitlab" in remote.host_of(settings.top)
+    return "gitlab" if here else "github"
 
 
 def open_source(ref: str, settings: Settings, options: FetchOptions | None = None) -> Source:

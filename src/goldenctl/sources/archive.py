@@ -32,6 +32,33 @@ def open(ref: str, settings: Settings, options: FetchOptions) -> Source:
     return ArchiveSource(ref, open_store(location), run, options)
 
 
+def member(store: ObjectStore, digest: str, place: str) -> tuple[str, bytes]:
+    """The whole digest and the bytes of the archived golden whose SHA-256 begins with ``digest``.
+
+    Raises
+    ------
+    NotFoundError
+        The archive at ``place`` holds none.
+    UsageError
+        It holds several.
+    CorruptError
+        The bytes are not those the digest was made of.
+    """
+    found = [key.removeprefix("objects/") for key in store.names(f"objects/{digest}")]
+    if not found:
+        raise NotFoundError(f"holds no content {digest}", place=place, hint="goldenctl archive --from-job REF --to DIR")
+    if len(found) > 1:
+        raise UsageError(f"{digest} is the beginning of {len(found)} digests in {place}", hint=f"for example {found[0]}")
+    return found[0], _verified(store, found[0], f"{place} objects/{found[0]}")
+
+
+def _verified(store: ObjectStore, digest: str, place: str) -> bytes:
+    content = store.get(f"objects/{digest}")
+    if hashlib.sha256(content).hexdigest() != digest:
+        raise CorruptError("its content is not what its name says", place=place)
+    return content
+
+
 class ArchiveSource:
     """One run of an archive."""
 
@@ -128,11 +155,9 @@ class ArchiveSource:
 
     def _member(self, entry: Mapping[str, Any]) -> Member:
         try:
-            content = self._store.get(f"objects/{entry['sha256']}")
+            content = _verified(self._store, entry["sha256"], entry["name"])
         except NotFoundError as exc:
             raise NotFoundError("its content is not in the archive", place=entry["name"], hint="archive the run again") from exc
-        if hashlib.sha256(content).hexdigest() != entry["sha256"]:
-            raise CorruptError("its content is not what its name says", place=entry["name"])
         return Member(entry["name"], content, entry["replicate"])
 
 

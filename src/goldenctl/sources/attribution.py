@@ -83,7 +83,8 @@ def describe(
         raise NotFoundError(f"the run has no attempt {attempt}", place=ref, hint=f"the newest is {shown.attempt}")
     in_time = [x for x in listed if attempt is None or x.job.attempt <= attempt]
     kept, problems = _asked(in_time, job_id, ref)
-    attributed, more = _attribute([x.job for x in in_time], given, shown.id, tell)
+    own = [x.job for x in in_time]
+    attributed, more = _attribute(own, _later(listed, own), given, shown.id, tell)
     ids = {j.id for j in kept}
     taken = tuple(a for a in attributed if (a.job is None and not job_id) or (a.job is not None and a.job.id in ids))
     return replace(
@@ -157,8 +158,14 @@ def _by_conclusion(by_attempt: Mapping[int, Sequence[_Listed]], latest: int) -> 
     return current, ""
 
 
+def _later(listed: Sequence[_Listed], own: Sequence[Job]) -> list[Job]:
+    """Jobs of attempts after the one asked for, without the copies of what did not run again."""
+    ids, times = {j.id for j in own}, {(j.name, j.started_at, j.completed_at) for j in own}
+    return [x.job for x in listed if x.job.id not in ids and (x.job.name, x.job.started_at, x.job.completed_at) not in times]
+
+
 def _attribute(
-    jobs: Sequence[Job], artifacts: Sequence[Artifact], run_id: str, tell: Tell | None
+    jobs: Sequence[Job], later: Sequence[Job], artifacts: Sequence[Artifact], run_id: str, tell: Tell | None
 ) -> tuple[list[Artifact], list[SourceProblem]]:
     by_case: dict[str, list[Job]] = defaultdict(list)
     for job in jobs:
@@ -168,11 +175,12 @@ def _attribute(
     out: list[Artifact] = []
     problems: list[SourceProblem] = []
     for case, delivered in _by_case(artifacts, run_id).items():
+        after = [j for j in later if j.test_case and _in_artifact_name(j.test_case) == case]
         if case in by_case:
-            found, texts = _of_case(by_case[case], delivered, tell)
+            found, texts = _of_case(by_case[case], [a for a in delivered if not _fitting(after, a.created_at)], tell)
             out += found
             problems += texts
-        elif case not in others and not case.startswith(f"{_UNIT_TESTS}-unit_tests"):
+        elif case not in others and not after and not case.startswith(f"{_UNIT_TESTS}-unit_tests"):
             out += delivered
     return out, problems
 

@@ -122,6 +122,8 @@ class Api:
             with http.mapped(self.host):
                 answer = self._session.get(url, headers=headers, stream=True, allow_redirects=False)
             with answer:
+                if answer.status_code == HTTPStatus.OK and "html" not in answer.headers.get("Content-Type", ""):
+                    return Location(url, headers)  # some installations store artifacts at the API itself
                 if not answer.is_redirect:
                     self._refuse_redirectless(answer, what)
                 target = urljoin(url, answer.headers["Location"])

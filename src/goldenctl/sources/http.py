@@ -12,7 +12,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
@@ -243,13 +243,32 @@ def _cached(folder: Path, sizes: dict[str, Any]) -> _Polite:
             dumped: bytes = super().dumps(anonymous(request), response, body)
             return dumped
 
-        def prepare_response(self, request: requests.PreparedRequest, cached: Any, body_file: Any = None) -> Any:
-            return super().prepare_response(anonymous(request), cached, body_file)
+        def loads(self, request: requests.PreparedRequest, data: bytes, body_file: Any = None) -> Any:
+            try:
+                return super().loads(anonymous(request), data, body_file)
+            except Exception:  # a file cut or written by something else is as good as none
+                return None
+
+    class Forgiving(FileCache):
+        """A cache whose folder cannot be read or written only costs time."""
+
+        def get(self, key: str) -> Any:
+            with suppress(OSError):
+                return super().get(key)
+            return None
+
+        def set(self, key: str, value: bytes, expires: Any = None) -> None:
+            with suppress(OSError):
+                super().set(key, value, expires)
+
+        def delete(self, key: str) -> None:
+            with suppress(OSError):
+                super().delete(key)
 
     class Cached(_Polite, CacheControlAdapter):
         pass
 
-    store = FileCache(str(folder), filemode=0o600, dirmode=0o700)
+    store = Forgiving(str(folder), filemode=0o600, dirmode=0o700)
     made: _Polite = Cached(cache=store, serializer=Anonymous(), **sizes)
     return made
 

@@ -7,8 +7,8 @@ import os
 import re
 import secrets
 import shlex
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 
@@ -17,6 +17,8 @@ from goldenctl.config import Settings
 from goldenctl.errors import NotFoundError, UsageError
 from goldenctl.git import Repo
 from goldenctl.model import Action, Change, FileResult, Finding, GoldenKey, RefreshResult, Run
+from goldenctl.sources.archive import member
+from goldenctl.sources.objects import open_store
 from goldenctl.sync.audit import Lint, new_errors
 from goldenctl.sync.goldens import is_golden, key_of
 from goldenctl.sync.history import blobs_of, holdings
@@ -34,9 +36,17 @@ class Origin:
     run: Run
     """The revision, refresh or archived content, as a run."""
     blobs: dict[str, str]
-    """Golden path → blob id."""
+    """Golden path → blob id; empty where the content is not in git."""
     replaced: dict[str, bytes | None] | None = None
     """For a reverted commit: path → what it left there, which alone may be replaced; None means anything may."""
+    outside: Mapping[str, bytes] = field(default_factory=dict)
+    """Golden path → content that is not in git."""
+
+    def contents(self, repo: Repo, paths: Iterable[str]) -> dict[str, bytes]:
+        """Golden path → content, of those the origin has."""
+        named = {path: self.blobs[path] for path in paths if path in self.blobs}
+        read = dict(repo.blobs(named.values()))
+        return {path: read[blob] for path, blob in named.items()} | dict(self.outside)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,25 +111,44 @@ def of_refresh(refresh: str, files_of: FilesOf) -> Origin:
     return Origin(Run(f"refresh:{refresh}", "refresh", refresh), blobs)
 
 
-def of_digest(repo: Repo, settings: Settings, digest: str, paths: Sequence[str]) -> Origin:
-    """The content with a SHA-256, blob id or beginning of one, that each path has had in any branch.
+def of_digest(repo: Repo, settings: Settings, name: str, paths: Sequence[str]) -> Origin:
+    """The content with a SHA-256, blob id or beginning of one.
+
+    Parameters
+    ----------
+    name
+        ``DIGEST``: the content each path has had in any branch, else the one the archive of the settings
+        holds. ``LOCATION#DIGEST``: the one that archive holds.
 
     Raises
     ------
     UsageError
         The digest is no hexadecimal text of eight digits or more.
     NotFoundError
-        No path has had such a content.
+        No path has had such a content, and no archive holds it.
     """
-    name = digest.removeprefix("sha256:").lower()
-    if not re.fullmatch(r"[0-9a-f]{8,64}", name):
-        raise UsageError(f"{digest!r} is no digest", hint="--from archive:SHA256, as Golden-Artifact: says it")
+    location, _, said = name.rpartition("#")
+    digest = said.removeprefix("sha256:").lower()
+    if not re.fullmatch(r"[0-9a-f]{8,64}", digest):
+        raise UsageError(f"{said!r} is no digest", hint="--from archive:SHA256, as Golden-Artifact: says it")
+    found = {} if location else _held(repo, settings, digest, paths)
+    if found:
+        return Origin(Run(f"archive:{digest}", "archive", digest), found)
+    location = location or settings.archive_location
+    if not location:
+        hint = "git fetch --all, or --from archive:LOCATION#DIGEST for an archive of goldenctl archive"
+        raise NotFoundError(f"no branch here has had a content {digest} at {', '.join(paths)}", hint=hint)
+    if len(paths) != 1:
+        raise UsageError("an archived content is one golden's", hint="name the one golden it belongs to")
+    whole, content = member(open_store(location), digest, location)
+    return Origin(Run(f"archive:{location}#{whole}", "archive", whole), {}, outside={paths[0]: content})
+
+
+def _held(repo: Repo, settings: Settings, digest: str, paths: Sequence[str]) -> dict[str, str]:
+    """Golden path → blob id of the content that has the digest."""
     known = [(path, blob) for path, blob in holdings(repo, "--all", settings.root).first if path in paths]
     contents = {blob: hashlib.sha256(raw).hexdigest() for blob, raw in repo.blobs(blob for _, blob in known)}
-    found = {path: blob for path, blob in known if blob.startswith(name) or contents[blob].startswith(name)}
-    if not found:
-        raise NotFoundError(f"no branch here has had a content {name} at {', '.join(paths)}", hint="git fetch --all")
-    return Origin(Run(f"archive:{name}", "archive", name), found)
+    return {path: blob for path, blob in known if blob.startswith(digest) or contents[blob].startswith(digest)}
 
 
 def paths_of(settings: Settings, origin: Iterable[str], wanted: Sequence[str], here: Path) -> list[str]:
@@ -165,11 +194,11 @@ class Restorer:
     def restoration(self, paths: Sequence[str], command: str = "") -> Restoration:
         """What bringing ``paths`` back writes, and what is refused and why."""
         refused = refusals(self.repo, self.settings.root, list(paths), force=self.force)
-        contents = dict(self.repo.blobs(self.origin.blobs[p] for p in paths if p in self.origin.blobs))
+        contents = self.origin.contents(self.repo, paths)
         files: list[FileResult] = []
         changes: list[Change] = []
         for path in paths:
-            new = contents.get(self.origin.blobs.get(path, ""))
+            new = contents.get(path)
             old = None if path in refused else _now(self.repo, path)
             files.append(self._file(path, old, new, refused.get(path, "")))
             if files[-1].action is Action.WRITTEN:
