@@ -161,7 +161,15 @@ def _attach(connection: Connection, lake: Lake, deadline: float, *, read_only: b
     if lake.metadata.endswith(_SQLITE) and not lake.server:
         where = f"sqlite:{where}"
     text = f"ATTACH 'ducklake:{_quoted(where)}' AS lake ({', '.join(o for o in options if o)})"
-    _patiently(lambda: connection.execute(text), deadline)
+    if lake.objects:
+        extensions.load(connection, ("httpfs",))
+    try:
+        _patiently(lambda: connection.execute(text), deadline)
+    except duckdb.Error as exc:
+        if "httpfs" not in str(exc) or lake.objects:
+            raise
+        extensions.load(connection, ("httpfs",))  # only the metadata knows that the data is in object storage
+        connection.execute(text)
     connection.execute("USE lake")
     if read_only:
         connection.execute("SET disabled_optimizers = 'join_order'")  # which multiplies the time over long tables
