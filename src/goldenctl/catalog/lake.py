@@ -210,6 +210,7 @@ def _turn(connection: Connection, lake: Lake, wait: float) -> Iterator[None]:
             yield
         return
     holder = connection.cursor()
+    holder.execute("SET threads = 1")  # with more, the one that waits for the others would take a whole core meanwhile
     holder.execute("BEGIN")
     try:
         _ask(holder, f"SELECT set_config('lock_timeout', '{max(1, int(wait * 1000))}', true)")
@@ -219,6 +220,7 @@ def _turn(connection: Connection, lake: Lake, wait: float) -> Iterator[None]:
             raise
         fact = f"other writers have held the store for more than {wait:g} s"
         raise CatalogBusyError(fact, place=str(lake), hint="goldenctl store status") from exc
+    connection.execute("RESET threads")
     try:
         yield
     finally:
