@@ -6,12 +6,12 @@ Standard library only: a build names its place while the heavy clients are still
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from goldenctl.config import Settings
+from goldenctl.config import Settings, StoreSettings
 from goldenctl.errors import ConfigError, UsageError
 
 _SERVER = ("postgres://", "postgresql://")
@@ -108,8 +108,15 @@ def shared(settings: Settings, as_of: str = "") -> Lake:
     return lake(metadata, data, as_of, place=f"{place}: store")
 
 
-def chosen(settings: Settings, *, catalog: Path | None = None, store: bool = False, as_of: str = "") -> Place:
-    """The catalog that options name; ``as_of`` means the store, because a file keeps no versions.
+def chosen(settings: Settings, *, catalog: Path | None = None, store: bool | None = None, as_of: str = "") -> Place:
+    """The catalog that options and settings name; ``as_of`` means the store, because a file keeps no versions.
+
+    Parameters
+    ----------
+    catalog
+        A file instead of the one in the settings.
+    store
+        Whether the shared store is meant; None leaves it to ``store.always`` of the settings.
 
     Raises
     ------
@@ -118,11 +125,22 @@ def chosen(settings: Settings, *, catalog: Path | None = None, store: bool = Fal
     ConfigError
         The settings name no store.
     """
-    if not store and not as_of:
-        return catalog.absolute() if catalog else settings.catalog_path
+    if (catalog and (store or as_of)) or (store is False and as_of):
+        raise UsageError("a file is named, and the store with --store or --as-of", hint="leave one of them out")
     if catalog:
-        raise UsageError("--catalog names a file, and --store and --as-of the shared store", hint="leave one of them out")
-    return shared(settings, as_of)
+        return catalog.absolute()
+    by_itself = store is None and settings.store is not None and settings.store.always
+    return shared(settings, as_of) if store or as_of or by_itself else settings.catalog_path
+
+
+def preferring(settings: Settings, store: bool | None) -> Settings:
+    """Settings whose catalog is the one an option says; None leaves them as they are."""
+    return settings if store is None else replace(settings, store=replace(settings.store or StoreSettings(), always=store))
+
+
+def exists(place: Place) -> bool:
+    """Whether there is something to read; a store that is configured counts as there."""
+    return isinstance(place, Lake) or place.is_file()
 
 
 def lake(metadata: str, data: str, as_of: str = "", *, place: str = "") -> Lake:

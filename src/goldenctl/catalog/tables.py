@@ -12,7 +12,7 @@ from goldenctl.catalog import history, store
 from goldenctl.catalog.arrow import Rows, insert, replace, write_batch
 from goldenctl.catalog.columns import COMMIT, GOLDEN, LINE, LIVING, META, REFRESH, REFRESH_FILE, REVISION, RUN, SYNC, Schema
 from goldenctl.catalog.history import Commit, Lives, Revision
-from goldenctl.catalog.places import Place
+from goldenctl.catalog.places import Lake, Place
 from goldenctl.catalog.rows import Batch, utf8
 from goldenctl.config import Settings
 from goldenctl.layout import Layout
@@ -33,7 +33,10 @@ class History:
 
 
 def missing(path: Place, documents: Iterable[str], wait: float) -> list[str]:
-    """Those of the blob ids the catalog has no document for, in the same order."""
+    """Those of the blob ids the catalog has no document for, in the same order; a lake is made when there is none."""
+    if isinstance(path, Lake):
+        with store.writing(path, wait, about="catalog build: schema"):
+            pass
     with store.reading(path, wait) as connection:
         known = {row[0] for row in connection.execute("SELECT id FROM document").fetchall()}
     return [blob for blob in documents if blob not in known]

@@ -22,7 +22,7 @@ def command(
     branch: Annotated[
         str, typer.Option("--branch", help="Branch whose values are meant; downstream by default.", show_default=False)
     ] = "",
-    store: StoreOption = False,
+    store: StoreOption = None,
     as_of: AsOfOption = "",
     format: Annotated[output.Format, typer.Option("--format", help="How to print.")] = output.Format.TABLE,
 ) -> int:

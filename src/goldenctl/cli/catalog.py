@@ -37,7 +37,7 @@ CatalogOption = Annotated[
 WaitOption = Annotated[float, typer.Option("--wait", help="Seconds to wait for another process.", min=0.0)]
 
 
-def _place(catalog: Path | None, store: bool, as_of: str = "") -> Place:
+def _place(catalog: Path | None, store: bool | None, as_of: str = "") -> Place:
     from goldenctl import config
     from goldenctl.catalog.places import chosen
 
@@ -58,7 +58,7 @@ BranchOption = Annotated[
 def build(
     branch: BranchOption = None,
     catalog: CatalogOption = None,
-    store: StoreOption = False,
+    store: StoreOption = None,
     wait: WaitOption = 30.0,
     format: Annotated[output.Format, typer.Option("--format")] = output.Format.TABLE,
 ) -> int:
@@ -75,7 +75,7 @@ def build(
 def update(
     branch: BranchOption = None,
     catalog: CatalogOption = None,
-    store: StoreOption = False,
+    store: StoreOption = None,
     wait: WaitOption = 30.0,
     format: Annotated[output.Format, typer.Option("--format")] = output.Format.TABLE,
 ) -> int:
@@ -91,7 +91,7 @@ def update(
 @app.command()
 def status(
     catalog: CatalogOption = None,
-    store: StoreOption = False,
+    store: StoreOption = None,
     as_of: AsOfOption = "",
     wait: WaitOption = 30.0,
     format: Annotated[output.Format, typer.Option("--format")] = output.Format.TABLE,
@@ -126,7 +126,7 @@ def _status_json(found: Status) -> dict[str, Any]:
 def sql(
     query: Annotated[str, typer.Argument(help="One SQL query; it can only read.")],
     catalog: CatalogOption = None,
-    store: StoreOption = False,
+    store: StoreOption = None,
     as_of: AsOfOption = "",
     wait: WaitOption = 30.0,
     format: Annotated[SqlFormat, typer.Option("--format")] = SqlFormat.TABLE,
@@ -157,7 +157,7 @@ def _table(rows: pl.DataFrame) -> None:
 def export(
     to: Annotated[Path, typer.Option("--to", help="Folder for one Parquet file a table.")],
     catalog: CatalogOption = None,
-    store: StoreOption = False,
+    store: StoreOption = None,
     as_of: AsOfOption = "",
     wait: WaitOption = 30.0,
 ) -> int:

@@ -21,7 +21,7 @@ def fill(
     new_only: bool,
     branches: Sequence[str] = (),
     catalog: Path | None = None,
-    store: bool = False,
+    store: bool | None = None,
     wait: float = 30.0,
     as_json: bool = False,
 ) -> int:
@@ -36,7 +36,7 @@ def fill(
     catalog
         The file; None means the one in the settings.
     store
-        The shared store of the settings instead of a file.
+        Whether the shared store is meant instead of a file; None means what the settings say.
     """
     from goldenctl import config
     from goldenctl.catalog import freshness, places

@@ -27,7 +27,7 @@ def command(
         str, typer.Option("--branch", help="First-parent line to follow; downstream's by default.", show_default=False)
     ] = "",
     metric: Annotated[str, typer.Option("--metric", help="Only this metric.", show_default=False)] = "",
-    store: StoreOption = False,
+    store: StoreOption = None,
     as_of: AsOfOption = "",
     format: Annotated[output.Format, typer.Option("--format", help="How to print.")] = output.Format.TABLE,
 ) -> int:

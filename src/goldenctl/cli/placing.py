@@ -6,7 +6,12 @@ from typing import Annotated
 
 import typer
 
-StoreOption = Annotated[bool, typer.Option("--store", help="The shared store of the settings instead of the catalog file.")]
+StoreOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--store/--no-store", help="The shared store of the settings instead of the catalog file.", show_default=False
+    ),
+]
 AsOfOption = Annotated[
     str,
     typer.Option("--as-of", help="The shared store as it was: a version, or a moment in ISO 8601 (UTC).", show_default=False),

@@ -14,7 +14,7 @@ from goldenctl.errors import ExitCode
 
 def command(
     from_job: Annotated[list[str], typer.Option("--from-job", help="Run reference; may be given several times.")],
-    store: StoreOption = False,
+    store: StoreOption = None,
     format: Annotated[output.Format, typer.Option("--format")] = output.Format.TABLE,
 ) -> int:
     """Store a run's observed values in the catalog without touching files.
