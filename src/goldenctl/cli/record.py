@@ -15,6 +15,7 @@ from goldenctl.errors import ExitCode
 def command(
     from_job: Annotated[list[str], typer.Option("--from-job", help="Run reference; may be given several times.")],
     store: StoreOption = None,
+    wait: Annotated[float, typer.Option("--wait", help="Seconds to wait for other writers, each time.", min=0.0)] = 120.0,
     format: Annotated[output.Format, typer.Option("--format")] = output.Format.TABLE,
 ) -> int:
     """Store a run's observed values in the catalog without touching files.
@@ -33,7 +34,7 @@ def command(
         found = collect(ref, settings)
         placed = found.placed
         replicates = [c for group in placed.replicates.values() for c in group]
-        new = record_run(target, found.run, [*placed.candidates, *replicates])
+        new = record_run(target, found.run, [*placed.candidates, *replicates], wait)
         for problem in found.problems:
             output.note(f"{problem.subject}: {problem.message}")
         for member in placed.unplaced:
