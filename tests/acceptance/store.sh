@@ -37,6 +37,7 @@ postgres_up() {
   tail "$WORK/logs/postgres" >&2
   fail "PostgreSQL did not start"
 }
+PSYCOPG="postgres://team@127.0.0.1:$PORT/team?sslmode=require"
 psql_at() { "$BIN/psql" -XAtq -h 127.0.0.1 -p "$PORT" -U team -d "$@"; }
 postgres_up
 psql_at postgres -c 'CREATE DATABASE team' -c 'CREATE DATABASE archive' 2>/dev/null
@@ -110,33 +111,39 @@ for run, (count, total) in truth.items():
 PY
 }
 
-# 2. Sixteen writers at once, each with six runs of its own.
+# 2. Sixteen writers at once, each with four runs of its own.
 plant() { python "$TOP/tests/acceptance/plant_jobs.py" "$WORK/$1" "$2" "$3"; }
-# writers FOLDER FIRST: sixteen processes, each records six runs.
-writers() {
-  local pids=() writer run
+# start FOLDER FIRST: sixteen processes at once, each records four runs from the number FIRST on; their ids are in PIDS.
+start() {
+  local writer run refs
+  PIDS=()
   for writer in $(seq 0 15); do
-    local refs=()
-    for run in 0 1 2 3 4 5; do refs+=(--from-job "$WORK/$1/$(($2 + writer * 6 + run))"); done
+    refs=()
+    for run in 0 1 2 3; do refs+=(--from-job "$WORK/$1/$(($2 + writer * 4 + run))"); done
     goldenctl record --store "${refs[@]}" --format json >"$WORK/logs/writer-$writer.json" 2>"$WORK/logs/writer-$writer.err" &
-    pids+=($!)
+    PIDS+=($!)
   done
-  for pid in "${pids[@]}"; do wait "$pid" || { cat "$WORK"/logs/writer-*.err >&2; fail "a writer failed"; }; done
+}
+# writers FOLDER FIRST: all sixteen succeed; NEW is what they say to be new.
+writers() {
+  start "$@"
+  for pid in "${PIDS[@]}"; do wait "$pid" || { cat "$WORK"/logs/writer-*.err >&2; fail "a writer failed"; }; done
   cat "$WORK"/logs/writer-*.err "$WORK"/logs/writer-*.json >>"$WORK/logs/said"
   NEW="$(python -c 'import json, sys; print(sum(r["new_observations"] for f in sys.argv[1:] for r in json.load(open(f))["runs"]))' "$WORK"/logs/writer-*.json)"
 }
-plant first 0 96
+shared goldenctl catalog build --store --branch main
+plant first 0 64
 started="$(date +%s.%N)"
 writers first 0
 seconds="$(python -c "import time; print(f'{time.time() - $started:.1f}')")"
-[ "$NEW" = 480 ] || fail "$NEW observations are new, expected 480"
+[ "$NEW" = 320 ] || fail "$NEW observations are new, expected 320"
 whole "$WORK/first"
 shared goldenctl store status --format json
-json "d['observations'] == 480 and d['versions'] >= 96 and all('@' in v['author'] for v in d['last'])"
+json "d['observations'] == 320 and d['versions'] >= 64 and all('@' in v['author'] for v in d['last'])"
 json "all(v['message'].startswith('record github:') for v in d['last'])"
 FIRST="$(python -c 'import json, sys; print(json.load(open(sys.argv[1]))["current"])' "$WORK/out")"
 waits="$(python -c 'import json, sys; d = json.load(open(sys.argv[1])); print(d["waited"], "versions waited for others,", round(d["longest_wait"], 2), "s at most")' "$WORK/out")"
-said "16 writers recorded 96 runs, 480 jobs in $seconds s: $(python -c "print(f'{480 / $seconds:.0f} jobs/s, {96 / $seconds:.1f} runs/s')") with the processes' start; $waits"
+said "16 writers recorded 64 runs, 320 jobs in $seconds s: $(python -c "print(f'{320 / $seconds:.1f} jobs/s, {64 / $seconds:.1f} runs/s')") with the processes' start; $waits"
 
 # 3. The same again changes nothing, whoever wrote it first.
 before="$(sql 'SELECT (SELECT count(*) FROM document), (SELECT count(*) FROM series), (SELECT count(*) FROM "value"), (SELECT count(*) FROM job)')"
@@ -146,3 +153,189 @@ after="$(sql 'SELECT (SELECT count(*) FROM document), (SELECT count(*) FROM seri
 [ "$before" = "$after" ] || fail "recording again changed the counts: $before, then $after"
 whole "$WORK/first"
 said "the same again changes nothing: $after documents, series, values and jobs"
+
+# 4. Kill -9 at moments drawn by chance, half of them inside a transaction; then the same commands again.
+plant second 64 64
+start second 64
+KILLED=" $(python "$TOP/tests/acceptance/kill_writers.py" "$PSYCOPG" 10 "${PIDS[@]}") "
+ACKNOWLEDGED=()
+for writer in $(seq 0 15); do
+  if wait "${PIDS[$writer]}" 2>/dev/null; then
+    for run in 0 1 2 3; do ACKNOWLEDGED+=("github:$((1064 + writer * 4 + run))#1"); done
+  else
+    [[ "$KILLED" = *" ${PIDS[$writer]} "* ]] || { cat "$WORK/logs/writer-$writer.err" >&2; fail "a writer failed that nobody killed"; }
+  fi
+done
+[ "$(wc -w <<<"$KILLED")" -ge 5 ] || fail "only$KILLED were killed"
+sql "SELECT run, count(*) FROM observation GROUP BY run" >"$WORK/rows"
+sql "SELECT run, count(*) FROM job GROUP BY run" >"$WORK/jobs"
+python - "$WORK" "${ACKNOWLEDGED[@]}" <<'PY' || fail "a half run is visible, or an acknowledged one is lost"
+import csv, pathlib, sys
+work, acknowledged = pathlib.Path(sys.argv[1]), set(sys.argv[2:])
+rows, jobs = ({run: n for run, n in csv.reader((work / name).open())} for name in ("rows", "jobs"))
+assert set(rows.values()) == {"5"} and jobs == rows, (rows, jobs)
+assert acknowledged <= rows.keys(), acknowledged - rows.keys()
+assert {f"github:{1000 + n}#1" for n in range(64)} <= rows.keys()
+PY
+kept="$(wc -l <"$WORK/rows")"
+said "$(wc -w <<<"$KILLED") writers killed with -9: no half run visible, the ${#ACKNOWLEDGED[@]} acknowledged runs there, and $((kept - 64 - ${#ACKNOWLEDGED[@]})) more whole ones"
+
+# files DATABASE: objects of the lake in S3 that no version has and no cleaning is due for, from the servers themselves.
+orphans() {
+  psql_at "$1" -F '' -c "SELECT replace(coalesce((SELECT value FROM ducklake_metadata WHERE key = 'data_path'), ''), 's3://lake/', '')
+    || coalesce(s.path, '') || t.path || f.path FROM (
+      SELECT table_id, path FROM ducklake_data_file UNION ALL SELECT table_id, path FROM ducklake_delete_file
+    ) AS f JOIN ducklake_table AS t USING (table_id) JOIN ducklake_schema AS s USING (schema_id)" | sort -u >"$WORK/known"
+  python - "$1" >"$WORK/objects" <<'PY'
+import sys
+import boto3
+pages = boto3.client("s3").get_paginator("list_objects_v2").paginate(Bucket="lake", Prefix=f"{sys.argv[1]}/")
+print(*sorted(item["Key"] for page in pages for item in page.get("Contents", [])), sep="\n")
+PY
+  [ -z "$(comm -13 "$WORK/objects" "$WORK/known")" ] || fail "the store misses files: $(comm -13 "$WORK/objects" "$WORK/known" | head -3)"
+  comm -23 "$WORK/objects" "$WORK/known"
+}
+python -c "import boto3; boto3.client('s3').put_object(Bucket='lake', Key='team/main/value/home=1/left-behind.parquet', Body=b'PAR1')"
+orphans team >"$WORK/orphans"
+writers second 64
+whole "$WORK/first" "$WORK/second"
+said "the same commands again make the killed runs whole; $(($(wc -l <"$WORK/orphans") - 1)) files of killed writers have no version"
+
+# 5. Time travel.
+CASE=gpt/gpt3_mcore_te_tp1_pp4_vp1
+GOLDEN=goldens/$CASE/golden_values_dev_dgx_h100.json
+MOMENT="$(python -c 'import datetime; print(datetime.datetime.now(datetime.UTC).isoformat())')"
+python - "$GOLDEN" <<'PY'
+import json, pathlib, sys
+path = pathlib.Path(sys.argv[1])
+golden = json.loads(path.read_bytes())
+golden["lm loss"]["values"] = {step: value * 2 for step, value in golden["lm loss"]["values"].items()}
+path.write_text(json.dumps(golden))
+PY
+git commit -qam "a golden of twice the loss"
+shared goldenctl catalog update --store
+for at in "$FIRST:1" "$MOMENT:1" ":2"; do
+  shared goldenctl log "$GOLDEN" --store --as-of "${at%:*}" --format json
+  json "len(d['revisions']) == ${at##*:}"
+done
+expect 0 goldenctl catalog sql --as-of "$FIRST" --format csv "SELECT count(*) FROM observation"
+[ "$(tail -1 "$WORK/out")" = 320 ] || fail "version $FIRST holds $(tail -1 "$WORK/out") observations, not 320"
+shared goldenctl drift "$GOLDEN" --metric "lm loss" --as-of "$FIRST" --format json
+points="$(python -c 'import json, sys; print(json.load(open(sys.argv[1]))["drift"][0]["points"])' "$WORK/out")"
+shared goldenctl drift "$GOLDEN" --metric "lm loss" --store --format json
+json "d['drift'][0]['points'] > $points"
+expect 2 goldenctl diff "$(git rev-parse HEAD~1)" catalog:github:1127 --as-of "$FIRST"
+shared goldenctl diff "$(git rev-parse HEAD~1)" catalog:github:1127 --store --format json
+json "collections.Counter(f['status'] for f in d['files'])['changed'] == 5"
+python - "$FIRST" "$CASE" <<'PY' || fail "the Python API travels otherwise"
+import sys
+import goldenctl
+then, now = (goldenctl.open_catalog(store=True, as_of=version) for version in (sys.argv[1], ""))
+assert then.runs().height == 64 and now.runs().height == 128
+assert then.observations(sys.argv[2], "lm loss")["run"].n_unique() < now.observations(sys.argv[2], "lm loss")["run"].n_unique()
+PY
+said "--as-of version $FIRST and --as-of $MOMENT: log, drift, diff, sql and Python see what was there then"
+
+# 6. Compaction changes no row, then or now; cleaning takes the orphans, and nothing else.
+sums='SELECT (SELECT sum(hash(v)) FROM "value" AS v)::VARCHAR, (SELECT sum(hash(s)) FROM series AS s)::VARCHAR, (SELECT sum(hash(o)) FROM observation AS o)::VARCHAR'
+now="$(sql "$sums")"
+then="$(goldenctl catalog sql --as-of "$FIRST" --format csv "$sums" | tail -1)"
+shared goldenctl store compact
+compacted="$(cat "$WORK/out")"
+[ "$(sql "$sums")" = "$now" ] || fail "compaction changed rows"
+[ "$(goldenctl catalog sql --as-of "$FIRST" --format csv "$sums" | tail -1)" = "$then" ] || fail "compaction changed rows of version $FIRST"
+shared goldenctl store clean --older-than 0m
+grep '^orphan ' "$WORK/out" | sed 's|^orphan s3://lake/||' | sort >"$WORK/found"
+diff "$WORK/orphans" "$WORK/found" >&2 || fail "store clean found other orphans than the servers have"
+cleaned="$(head -1 "$WORK/out")"
+[ -z "$(orphans team)" ] || fail "files without a version are left"
+[ "$(sql "$sums")" = "$now" ] || fail "cleaning changed rows"
+expect 2 goldenctl catalog sql --as-of "$FIRST" "SELECT 1"
+shared goldenctl store status
+said "compact: $compacted; clean: $cleaned"
+
+# 7. A catalog pushed to another store, killed on its way, pushed again, and pulled for use without a network.
+if [ -n "${GOLDENCTL_CORPUS:-}" ]; then
+  need_corpus
+  cp goldenctl.toml "$WORK/corpus"
+  cd "$WORK/corpus"
+  sed -i 's|^root = .*|root = "tests/functional_tests/test_cases"|' goldenctl.toml
+fi
+SOURCE="$PWD"
+sed -i "s|/team|/archive|" goldenctl.toml
+shared goldenctl catalog build
+goldenctl store push >/dev/null 2>&1 &
+push=$!
+for _ in $(seq 600); do
+  [ "$(psql_at archive -c 'SELECT count(*) FROM ducklake_snapshot' 2>/dev/null || echo 0)" -ge 3 ] && break
+  kill -0 $push 2>/dev/null || break
+  sleep 0.05
+done
+kill -9 $push 2>/dev/null || true
+wait $push 2>/dev/null || true
+started="$(date +%s.%N)"
+shared goldenctl store push --format json
+seconds="$(python -c "import time; print(f'{time.time() - $started:.1f}')")"
+values="$(python -c 'import json, sys; t = json.load(open(sys.argv[1]))["tables"]["value"]; print(t["rows"], "values,", t["rows"] - t["new"], "of them sent before the kill")' "$WORK/out")"
+shared goldenctl store push --format json
+json "all(t['new'] == 0 for t in d['tables'].values())"
+shared goldenctl store pull --catalog "$WORK/offline.duckdb"
+checks=""
+for table in golden document series value text commit line revision sync run job artifact observation refresh refresh_file; do
+  checks+="${checks:+ UNION ALL }SELECT '$table', count(*), sum(hash(t))::VARCHAR FROM \"$table\" AS t"
+done
+goldenctl catalog sql --format csv "$checks" | sort >"$WORK/here"
+goldenctl catalog sql --store --format csv "$checks" | sort >"$WORK/there"
+goldenctl catalog sql --catalog "$WORK/offline.duckdb" --format csv "$checks" | sort >"$WORK/back"
+[ "$(wc -l <"$WORK/here")" = 16 ] || fail "not every table was counted"
+diff "$WORK/here" "$WORK/there" >&2 && diff "$WORK/here" "$WORK/back" >&2 || fail "what was pushed or pulled differs"
+said "push after a kill ($values) in $seconds s, a third push sends nothing, pull brings 15 tables back with the same counts and checksums"
+
+# 8. Servers that are down or refuse: exit code 4, the host, a next command; local work goes on.
+refused() {
+  cat "$WORK/out" "$WORK/err" >>"$WORK/logs/said"
+  holds "$WORK/err" "$1"
+  holds "$WORK/err" "next: "
+  ! grep -q Traceback "$WORK/err" || fail "a traceback is shown"
+}
+expect 4 env PGPASSWORD=wrong-91c2 goldenctl store status
+refused "127.0.0.1:$PORT"
+expect 4 env AWS_SECRET_ACCESS_KEY=wrong-secret-5d1e goldenctl catalog sql --store 'SELECT sum("value") FROM "value"'
+refused "s3://lake/archive"
+mkdir "$WORK/kept" # for the search for secrets below
+for database in team archive; do "$BIN/pg_dump" -h 127.0.0.1 -p "$PORT" -U team -d "$database" >"$WORK/kept/$database.sql"; done
+python - "$WORK/kept" <<'PY'
+import pathlib, sys
+import boto3
+s3 = boto3.client("s3")
+pages = s3.get_paginator("list_objects_v2").paginate(Bucket="lake")
+for number, item in enumerate(item for page in pages for item in page.get("Contents", [])):
+    s3.download_file("lake", item["Key"], str(pathlib.Path(sys.argv[1], f"{number}.parquet")))
+PY
+kill "$S3"
+wait "$S3" 2>/dev/null || true
+expect 4 goldenctl catalog sql --store 'SELECT sum("value") FROM "value"'
+refused "${AWS_ENDPOINT_URL_S3#http://}"
+(cd / && ${AS[@]+"${AS[@]}"} "$BIN/pg_ctl" -D "$WORK/pg/data" -m fast stop) >/dev/null
+expect 4 goldenctl store status
+refused "127.0.0.1:$PORT"
+cd "$WORK/repo"
+expect 4 goldenctl record --store --from-job "$WORK/first/0"
+refused "127.0.0.1:$PORT"
+shared goldenctl catalog update
+shared goldenctl record --from-job "$WORK/first/0"
+shared goldenctl log "$GOLDEN"
+sed -i 's|^\[store\]|[store]\nalways = true|' goldenctl.toml
+cp "$GOLDEN" "$WORK/golden"
+expect 4 goldenctl refresh --from-job "git:HEAD~1" --yes
+refused "127.0.0.1:$PORT"
+! cmp -s "$GOLDEN" "$WORK/golden" || fail "a store that is down keeps a golden from being written"
+said "PostgreSQL or S3 down or refusing: exit code 4 with the host, local work goes on"
+
+# 9. No secret in what was kept above, in what was said, or in a local catalog.
+for secret in "$PGPASSWORD" "$AWS_SECRET_ACCESS_KEY" wrong-91c2 wrong-secret-5d1e; do
+  for place in "$WORK/kept" "$WORK/logs" "$WORK/repo" "$SOURCE/.goldenctl" "$WORK/offline.duckdb"; do
+    ! grep -raqF -- "$secret" "$place" || fail "a secret is in $(grep -ralF -- "$secret" "$place" | head -3)"
+  done
+done
+said "no secret in $(find "$WORK/kept" "$WORK/logs" -type f | wc -l) objects, dumps and logs"

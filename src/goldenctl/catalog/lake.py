@@ -263,6 +263,9 @@ def _explained(exc: duckdb.Error, lake: Lake, verb: str) -> Exception:
         return UsageError(f"the store has no version {lake.as_of}: {line}", hint="goldenctl store status")
     if "not exist" in text and "DuckLake" in text:
         return _none(lake)
+    if "HTTP" in text or "s3://" in text:
+        hint = "AWS_ENDPOINT_URL_S3, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; local catalogs work without it"
+        return CatalogError(f"its data cannot be {verb}: {line}", place=lake.data or str(lake), hint=hint)
     if "onnect" in text and lake.server:
         said = re.search(r"(connection to server .*|could not translate .*|.*FATAL: .*)", text)
         fact = f"its server cannot be reached: {said[0].strip() if said else line}"
