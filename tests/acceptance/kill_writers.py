@@ -22,7 +22,7 @@ HOLDER = """
 def ports(pid: int) -> set[int]:
     """Local ports of the connections a process has open."""
     try:
-        links = [os.readlink(link) for link in Path(f"/proc/{pid}/fd").iterdir()]
+        links = [str(link.readlink()) for link in Path(f"/proc/{pid}/fd").iterdir()]
         table = [line.split() for line in Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]]
     except OSError:
         return set()
@@ -38,7 +38,7 @@ def main() -> None:
             row = connection.execute(HOLDER).fetchone()
             holding = [pid for pid in pids if row and row[0] in ports(pid)]
             if not holding:
-                pids = {pid for pid in pids if ports(pid) or Path(f"/proc/{pid}/stat").exists() and _runs(pid)}
+                pids = {pid for pid in pids if _runs(pid)}
                 time.sleep(0.01)
                 continue
             victim = holding[0] if len(killed) % 2 == 0 else random.choice(sorted(pids))
@@ -47,7 +47,7 @@ def main() -> None:
                 os.kill(victim, signal.SIGKILL)
                 killed.append(victim)
             pids.discard(victim)
-    print(*killed)
+    print(*killed)  # noqa: T201 - this is its answer
 
 
 def _runs(pid: int) -> bool:
