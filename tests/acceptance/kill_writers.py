@@ -1,6 +1,7 @@
 """Kill writers with -9 by their ids, half of them while they hold the store's lock: ``kill_writers.py URL KILLS PID…``.
 
-Prints the ids of the killed. Moments are drawn by chance, anew in every run.
+Prints the ids of the killed. Between two kills lie one to five versions of the store; moments are drawn by chance, anew in
+every run.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ HOLDER = """
     SELECT client_port FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE locktype = 'advisory' AND granted LIMIT 1
 """
 
+VERSIONS = "SELECT count(*) FROM ducklake_snapshot"
+
 
 def ports(pid: int) -> set[int]:
     """Local ports of the connections a process has open."""
@@ -34,20 +37,27 @@ def main() -> None:
     url, kills, pids = sys.argv[1], int(sys.argv[2]), set(map(int, sys.argv[3:]))
     killed: list[int] = []
     with psycopg.connect(url, autocommit=True) as connection:
+        due = _versions(connection)
         while len(killed) < kills and pids:
+            time.sleep(0.01)
             row = connection.execute(HOLDER).fetchone()
             holding = [pid for pid in pids if row and row[0] in ports(pid)]
-            if not holding:
-                pids = {pid for pid in pids if _runs(pid)}
-                time.sleep(0.01)
+            pids = {pid for pid in pids if _runs(pid)}
+            if not holding or _versions(connection) < due:
                 continue
             victim = holding[0] if len(killed) % 2 == 0 else random.choice(sorted(pids))
             time.sleep(random.uniform(0, 0.4))
             if _runs(victim):
                 os.kill(victim, signal.SIGKILL)
                 killed.append(victim)
+                due = _versions(connection) + random.randint(1, 5)
             pids.discard(victim)
     print(*killed)  # noqa: T201 - this is its answer
+
+
+def _versions(connection: psycopg.Connection) -> int:
+    row = connection.execute(VERSIONS).fetchone()
+    return int(row[0]) if row else 0
 
 
 def _runs(pid: int) -> bool:

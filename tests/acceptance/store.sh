@@ -112,19 +112,21 @@ PY
 }
 
 # 2. Sixteen writers at once, each with four runs of its own.
+WRITERS="${GOLDENCTL_STORE_WRITERS:-16}"
+RUNS=$((4 * WRITERS)) JOBS=$((20 * WRITERS))
 plant() { python "$TOP/tests/acceptance/plant_jobs.py" "$WORK/$1" "$2" "$3"; }
-# start FOLDER FIRST: sixteen processes at once, each records four runs from the number FIRST on; their ids are in PIDS.
+# start FOLDER FIRST: as many processes at once, each records four runs from the number FIRST on; their ids are in PIDS.
 start() {
   local writer run refs
   PIDS=()
-  for writer in $(seq 0 15); do
+  for writer in $(seq 0 $((WRITERS - 1))); do
     refs=()
     for run in 0 1 2 3; do refs+=(--from-job "$WORK/$1/$(($2 + writer * 4 + run))"); done
     goldenctl record --store "${refs[@]}" --format json >"$WORK/logs/writer-$writer.json" 2>"$WORK/logs/writer-$writer.err" &
     PIDS+=($!)
   done
 }
-# writers FOLDER FIRST: all sixteen succeed; NEW is what they say to be new.
+# writers FOLDER FIRST: all succeed; NEW is what they say to be new.
 writers() {
   start "$@"
   for pid in "${PIDS[@]}"; do wait "$pid" || { cat "$WORK"/logs/writer-*.err >&2; fail "a writer failed"; }; done
@@ -132,18 +134,18 @@ writers() {
   NEW="$(python -c 'import json, sys; print(sum(r["new_observations"] for f in sys.argv[1:] for r in json.load(open(f))["runs"]))' "$WORK"/logs/writer-*.json)"
 }
 shared goldenctl catalog build --store --branch main
-plant first 0 64
+plant first 0 "$RUNS"
 started="$(date +%s.%N)"
 writers first 0
 seconds="$(python -c "import time; print(f'{time.time() - $started:.1f}')")"
-[ "$NEW" = 320 ] || fail "$NEW observations are new, expected 320"
+[ "$NEW" = "$JOBS" ] || fail "$NEW observations are new, expected $JOBS"
 whole "$WORK/first"
 shared goldenctl store status --format json
-json "d['observations'] == 320 and d['versions'] >= 64 and all('@' in v['author'] for v in d['last'])"
+json "d['observations'] == $JOBS and d['versions'] >= $RUNS and all('@' in v['author'] for v in d['last'])"
 json "all(v['message'].startswith('record github:') for v in d['last'])"
 FIRST="$(python -c 'import json, sys; print(json.load(open(sys.argv[1]))["current"])' "$WORK/out")"
 waits="$(python -c 'import json, sys; d = json.load(open(sys.argv[1])); print(d["waited"], "versions waited for others,", round(d["longest_wait"], 2), "s at most")' "$WORK/out")"
-said "16 writers recorded 64 runs, 320 jobs in $seconds s: $(python -c "print(f'{320 / $seconds:.1f} jobs/s, {64 / $seconds:.1f} runs/s')") with the processes' start; $waits"
+said "$WRITERS writers recorded $RUNS runs, $JOBS jobs in $seconds s: $(python -c "print(f'{$JOBS / $seconds:.1f} jobs/s, {$RUNS / $seconds:.1f} runs/s')") with the processes' start; $waits"
 
 # 3. The same again changes nothing, whoever wrote it first.
 before="$(sql 'SELECT (SELECT count(*) FROM document), (SELECT count(*) FROM series), (SELECT count(*) FROM "value"), (SELECT count(*) FROM job)')"
@@ -155,30 +157,34 @@ whole "$WORK/first"
 said "the same again changes nothing: $after documents, series, values and jobs"
 
 # 4. Kill -9 at moments drawn by chance, half of them inside a transaction; then the same commands again.
-plant second 64 64
-start second 64
-KILLED=" $(python "$TOP/tests/acceptance/kill_writers.py" "$PSYCOPG" 10 "${PIDS[@]}") "
+plant second "$RUNS" "$RUNS"
+start second "$RUNS"
 ACKNOWLEDGED=()
-for writer in $(seq 0 15); do
-  if wait "${PIDS[$writer]}" 2>/dev/null; then
-    for run in 0 1 2 3; do ACKNOWLEDGED+=("github:$((1064 + writer * 4 + run))#1"); done
-  else
-    [[ "$KILLED" = *" ${PIDS[$writer]} "* ]] || { cat "$WORK/logs/writer-$writer.err" >&2; fail "a writer failed that nobody killed"; }
-  fi
-done
-[ "$(wc -w <<<"$KILLED")" -ge 5 ] || fail "only$KILLED were killed"
+FAILED=()
+{ # the shell tells of every process that was killed
+  KILLED=" $(python "$TOP/tests/acceptance/kill_writers.py" "$PSYCOPG" $((WRITERS * 5 / 8)) "${PIDS[@]}" 2>"$WORK/logs/kills") "
+  for writer in $(seq 0 $((WRITERS - 1))); do
+    if wait "${PIDS[$writer]}"; then
+      for run in 0 1 2 3; do ACKNOWLEDGED+=("github:$((1000 + RUNS + writer * 4 + run))#1"); done
+    elif [[ "$KILLED" != *" ${PIDS[$writer]} "* ]]; then
+      FAILED+=("$WORK/logs/writer-$writer.err")
+    fi
+  done
+} 2>/dev/null
+[ ${#FAILED[@]} = 0 ] || { cat "${FAILED[@]}" >&2; fail "a writer failed that nobody killed"; }
+[ "$(wc -w <<<"$KILLED")" -ge $((WRITERS / 4)) ] || fail "only$KILLED were killed"
 sql "SELECT run, count(*) FROM observation GROUP BY run" >"$WORK/rows"
 sql "SELECT run, count(*) FROM job GROUP BY run" >"$WORK/jobs"
-python - "$WORK" "${ACKNOWLEDGED[@]}" <<'PY' || fail "a half run is visible, or an acknowledged one is lost"
+python - "$WORK" "$RUNS" ${ACKNOWLEDGED[@]+"${ACKNOWLEDGED[@]}"} <<'PY' || fail "a half run is visible, or an acknowledged one is lost"
 import csv, pathlib, sys
-work, acknowledged = pathlib.Path(sys.argv[1]), set(sys.argv[2:])
+work, acknowledged = pathlib.Path(sys.argv[1]), set(sys.argv[3:])
 rows, jobs = ({run: n for run, n in csv.reader((work / name).open())} for name in ("rows", "jobs"))
 assert set(rows.values()) == {"5"} and jobs == rows, (rows, jobs)
 assert acknowledged <= rows.keys(), acknowledged - rows.keys()
-assert {f"github:{1000 + n}#1" for n in range(64)} <= rows.keys()
+assert {f"github:{1000 + n}#1" for n in range(int(sys.argv[2]))} <= rows.keys()
 PY
 kept="$(wc -l <"$WORK/rows")"
-said "$(wc -w <<<"$KILLED") writers killed with -9: no half run visible, the ${#ACKNOWLEDGED[@]} acknowledged runs there, and $((kept - 64 - ${#ACKNOWLEDGED[@]})) more whole ones"
+said "$(wc -w <<<"$KILLED") writers killed with -9: no half run visible, the ${#ACKNOWLEDGED[@]} acknowledged runs there, and $((kept - RUNS - ${#ACKNOWLEDGED[@]})) more whole ones"
 
 # files DATABASE: objects of the lake in S3 that no version has and no cleaning is due for, from the servers themselves.
 orphans() {
@@ -197,11 +203,12 @@ PY
 }
 python -c "import boto3; boto3.client('s3').put_object(Bucket='lake', Key='team/main/value/home=1/left-behind.parquet', Body=b'PAR1')"
 orphans team >"$WORK/orphans"
-writers second 64
+writers second "$RUNS"
 whole "$WORK/first" "$WORK/second"
 said "the same commands again make the killed runs whole; $(($(wc -l <"$WORK/orphans") - 1)) files of killed writers have no version"
 
 # 5. Time travel.
+LAST=$((999 + 2 * RUNS))
 CASE=gpt/gpt3_mcore_te_tp1_pp4_vp1
 GOLDEN=goldens/$CASE/golden_values_dev_dgx_h100.json
 MOMENT="$(python -c 'import datetime; print(datetime.datetime.now(datetime.UTC).isoformat())')"
@@ -219,19 +226,20 @@ for at in "$FIRST:1" "$MOMENT:1" ":2"; do
   json "len(d['revisions']) == ${at##*:}"
 done
 expect 0 goldenctl catalog sql --as-of "$FIRST" --format csv "SELECT count(*) FROM observation"
-[ "$(tail -1 "$WORK/out")" = 320 ] || fail "version $FIRST holds $(tail -1 "$WORK/out") observations, not 320"
+[ "$(tail -1 "$WORK/out")" = "$JOBS" ] || fail "version $FIRST holds $(tail -1 "$WORK/out") observations, not $JOBS"
 shared goldenctl drift "$GOLDEN" --metric "lm loss" --as-of "$FIRST" --format json
 points="$(python -c 'import json, sys; print(json.load(open(sys.argv[1]))["drift"][0]["points"])' "$WORK/out")"
 shared goldenctl drift "$GOLDEN" --metric "lm loss" --store --format json
 json "d['drift'][0]['points'] > $points"
-expect 2 goldenctl diff "$(git rev-parse HEAD~1)" catalog:github:1127 --as-of "$FIRST"
-shared goldenctl diff "$(git rev-parse HEAD~1)" catalog:github:1127 --store --format json
+expect 2 goldenctl diff "$(git rev-parse HEAD~1)" "catalog:github:$LAST" --as-of "$FIRST"
+shared goldenctl diff "$(git rev-parse HEAD~1)" "catalog:github:$LAST" --store --format json
 json "collections.Counter(f['status'] for f in d['files'])['changed'] == 5"
-python - "$FIRST" "$CASE" <<'PY' || fail "the Python API travels otherwise"
+python - "$FIRST" "$CASE" "$RUNS" <<'PY' || fail "the Python API travels otherwise"
 import sys
 import goldenctl
 then, now = (goldenctl.open_catalog(store=True, as_of=version) for version in (sys.argv[1], ""))
-assert then.runs().height == 64 and now.runs().height == 128
+runs = int(sys.argv[3])
+assert then.runs().height == runs and now.runs().height == 2 * runs
 assert then.observations(sys.argv[2], "lm loss")["run"].n_unique() < now.observations(sys.argv[2], "lm loss")["run"].n_unique()
 PY
 said "--as-of version $FIRST and --as-of $MOMENT: log, drift, diff, sql and Python see what was there then"
