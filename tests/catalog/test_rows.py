@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from goldenctl import goldenfile
-from goldenctl.catalog.rows import batches, plain
+from goldenctl.catalog.rows import batches, plain, together
 from tests.catalog.world import BROKEN, FIRST
 
 NUMBERS = st.one_of(
@@ -93,6 +93,15 @@ def test_a_content_is_given_out_once_whatever_the_batches(limit: int) -> None:
     found = list(batches([("1", FIRST), ("2", BROKEN), ("3", FIRST + b"\n")], limit))
     assert len(found) == (3 if limit == 1 else 1)
     assert [c.metric for batch in found for c in batch.contents] == ["lm loss", "iteration time", "lm loss"]
+
+
+def test_batches_put_together_hold_each_content_once_and_all_documents() -> None:
+    parts = [next(batches([(blob, raw)])) for blob, raw in (("1", FIRST), ("2", BROKEN), ("3", FIRST + b"\n"))]
+    whole = together(parts)
+    assert [row[0] for row in whole.documents] == ["1", "2", "3"]
+    assert whole.raw_bytes == 2 * len(FIRST) + len(BROKEN) + 1
+    assert len(whole.series) == sum(len(part.series) for part in parts)
+    assert [c.metric for c in whole.contents] == ["lm loss", "iteration time", "lm loss"]
 
 
 @pytest.mark.corpus

@@ -65,13 +65,12 @@ class Batch:
 
 
 def together(parts: Sequence[Batch]) -> Batch:
-    """The batches as one."""
-    whole = Batch()
+    """The batches as one, a content that several gave out once."""
+    whole = Batch(contents=list({content.id: content for part in parts for content in part.contents}.values()))
     for part in parts:
         whole.documents += part.documents
         whole.series += part.series
         whole.texts += part.texts
-        whole.contents += part.contents
         whole.raw_bytes += part.raw_bytes
     return whole
 
