@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from goldenctl.config import Settings
-from goldenctl.errors import SourceError, UsageError
+from goldenctl.errors import RepoError, SourceError, UsageError
 from goldenctl.git import Repo, TreeEntry
 from goldenctl.model import GoldenKey
 
@@ -227,7 +227,7 @@ def local(name: str, settings: Settings, resolve: Callable[[str], str]) -> Side 
 def _commit(name: str, resolve: Callable[[str], str]) -> str:
     try:
         return resolve(name)
-    except UsageError:
+    except (UsageError, RepoError):
         if name.startswith("sync:"):
             raise
         return ""
