@@ -7,6 +7,7 @@ in a fork, which has what every command loads at once.
 from __future__ import annotations
 
 import ctypes
+import importlib
 import json
 import os
 import signal
@@ -111,6 +112,8 @@ def answer(asked: Asked) -> dict[str, Any]:
 def main() -> None:
     """Answer requests until there are none."""
     app.build(app.COMMANDS)
+    for heavy in ("duckdb", "polars", "rich.table", "requests"):
+        importlib.import_module(heavy)
     for line in sys.stdin:
         sys.stdout.write(json.dumps(answer(Asked(**json.loads(line)))) + "\n")
         sys.stdout.flush()

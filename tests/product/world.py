@@ -51,20 +51,22 @@ def row(line: str, code: int = 0, **more: Any) -> Row:
     return Row(arguments, code, service=service, **more)
 
 
+FILLS = {"none": 4, "read-only": 4, "locked": 4}
+"""What fills the catalog needs a repository, and the catalog for itself."""
 ROWS = {
     "lint": row("lint", 1),
-    "refresh": row("refresh --from-job ci-run --only nonfinite --fix --yes", 1, writes=True),
-    "verify": row("verify --against main"),
+    "refresh": row("refresh --from-job ci-run --only nonfinite --fix --yes", 1, writes=True, codes={"locked": 4}),
+    "verify": row("verify --against main", codes={"none": 4}),
     "diff": row("diff main WORKTREE --exit-code", 1),
     "check": row(f"check {GOLDEN} {OTHER}", 1),
     "triage": row("triage --from-job ci-run", 1),
     "tolerance": row(f"tolerance --from-runs {GOLDEN} {GOLDEN} {GOLDEN}"),
     "capture": row("capture logs --output captured.json", writes=True, settings=False),
-    "review": row("review --accept *", writes=True),
+    "review": row("review --accept *", writes=True, codes={"read-only": 1}),
     "gate-audit": row(f"gate-audit {GOLDEN} --rules strict"),
     "coverage": row("coverage"),
-    "catalog build": row("catalog build"),
-    "catalog update": row("catalog update"),
+    "catalog build": row("catalog build", codes=FILLS),
+    "catalog update": row("catalog update", codes=FILLS),
     "catalog status": row("catalog status", catalog=True),
     "catalog sql": Row(("catalog", "sql", "FROM golden LIMIT 1"), catalog=True),
     "catalog export": row("catalog export --to parquet", writes=True, catalog=True),
@@ -73,13 +75,15 @@ ROWS = {
     "drift": row(f"drift {GOLDEN}", catalog=True),
     "sync plan": row("sync plan"),
     "sync audit": row("sync audit sync:2026-04-28"),
-    "restore": row(f"restore {NAN} --from main --yes", writes=True),
-    "record": row("record --from-job ci-run", 0),
-    "archive": row("archive --from-job ci-run --to kept", writes=True),
+    "restore": row(f"restore {NAN} --from main --yes", writes=True, codes={"none": 4, "read-only": 1, "locked": 4}),
+    "record": row("record --from-job ci-run", codes={"read-only": 4, "locked": 4}),
+    "archive": row("archive --from-job ci-run --to kept", writes=True, codes={"read-only": 3}),
     "report": row("report main WORKTREE --to report.md", writes=True),
-    "install": row("install", writes=True),
-    "merge-driver": row(f"merge-driver {GOLDEN} {GOLDEN} {OTHER} {GOLDEN}", writes=True),
-    "textconv": row(f"textconv {GOLDEN}", settings=False),
+    "install": row("install", writes=True, codes={"none": 4}),
+    "merge-driver": row(
+        f"merge-driver {GOLDEN} {GOLDEN} {OTHER} {GOLDEN}", writes=True, settings=False, codes={"none": 4, "empty": 4}
+    ),
+    "textconv": row(f"textconv {GOLDEN}", settings=False, codes={"none": 4, "empty": 4}),
 }
 
 
