@@ -243,7 +243,7 @@ def local(name: str, settings: Settings, resolve: Callable[[str], str]) -> Side 
 def _commit(name: str, resolve: Callable[[str], str]) -> str:
     try:
         return resolve(name)
-    except UsageError:
+    except (UsageError, RepoError):
         if name.startswith("sync:"):
             raise
         return ""

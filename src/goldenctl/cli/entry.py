@@ -71,7 +71,7 @@ def guarded(action: Callable[[], int]) -> int:
         output.error(str(exc))
         return int(exc.exit_code)
     except KeyboardInterrupt:
-        output.error("interrupted")
+        output.error("interrupted; every file is whole, as it was or as it was to be\n  next: run the command again")
         return int(ExitCode.INTERRUPTED)
     except BrokenPipeError:
         # The reader of stdout went away (head, less): nothing is wrong with the work itself.

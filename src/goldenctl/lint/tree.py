@@ -43,10 +43,7 @@ def golden_files(settings: Settings) -> list[str]:
     RepoError
         The root cannot be read.
     """
-    if not settings.root:
-        raise UsageError(
-            "no folder of golden files here", place=str(settings.top), hint='set root in goldenctl.toml, e.g. root = "goldens"'
-        )
+    settings.need_root()
     if not settings.root_path.is_dir():
         raise UsageError("root is no folder", place=str(settings.root_path), hint="set root in goldenctl.toml")
     prefix = settings.layout.rsplit("/", 1)[-1].partition("{")[0].rstrip("_")
