@@ -96,6 +96,8 @@ def _build(repo: Repo, settings: Settings, path: Place, tips: dict[str, str], pr
 
     missing = wanted if fresh else tables.missing(path, wanted, wait)
     parsing = parsing or Parsing(repo, missing)
+    if fresh:
+        tables.make(path, wait)  # now, while others parse and nothing has come yet
     lives = history.lives(commits, tips.values())
     prepared = tables.prepare(tables.History(commits, lives, tips, _landings(repo, settings, tips)), settings)
     done, size = len(wanted) - len(missing), 0

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from goldenctl.catalog.places import Lake, Place
 from goldenctl.config import Settings
-from goldenctl.errors import RepoError, UsageError
-from goldenctl.git import Repo
+from goldenctl.errors import UsageError
+from goldenctl.git import Repo, no_repository
 
 _ALGORITHM = "1"
 """Raised when the same history would give other rows, so that an update takes nothing for done."""
@@ -37,7 +37,7 @@ def tips(repo: Repo, settings: Settings, branches: Sequence[str] = ()) -> dict[s
         There is no repository.
     """
     if not (repo.top / ".git").exists() and not repo.is_repo():
-        raise RepoError("no git repository here", place=str(repo.top), hint="run it inside a clone, or with -C DIR")
+        raise no_repository(repo.top)
     if not branches:
         found = _refs(repo, (settings.sync.downstream, settings.sync.upstream))
         return found or {"HEAD": repo.commit_of("HEAD")}

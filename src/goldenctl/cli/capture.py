@@ -62,4 +62,4 @@ def _write(path: Path, content: bytes, *, force: bool) -> None:
         Path(file.name).chmod(0o644)
         Path(file.name).replace(path)
     except OSError as exc:
-        raise RepoError(f"cannot be written: {exc.strerror}", place=str(path)) from exc
+        raise RepoError(f"cannot be written: {exc.strerror}", place=str(path), hint="name another --output") from exc

@@ -25,7 +25,7 @@ def command(
     Example: goldenctl install --merge-driver --policy newest-producer
     """
     from goldenctl import config
-    from goldenctl.git import Repo
+    from goldenctl.git import Repo, no_repository
     from goldenctl.sync import install
     from goldenctl.sync.driver import Policy
 
@@ -35,8 +35,9 @@ def command(
         raise UsageError(f"no policy {policy!r}", hint=f"use one of {', '.join(Policy)}") from exc
     settings = config.load(Path.cwd())
     repo = Repo(settings.top)
-    if not settings.root or not repo.is_repo():
-        raise UsageError("no git repository with a folder of golden files here", hint="set root in goldenctl.toml")
+    if not repo.is_repo():
+        raise no_repository(settings.top)
+    settings.need_root()
     both = not (merge_driver or diff_driver)
     for sentence in install.install(repo, settings, merge=merge_driver or both, diff=diff_driver or both, policy=chosen):
         output.result(sentence)

@@ -132,7 +132,8 @@ def _keep(prepared: Plan, result: RefreshResult, settings: config.Settings, *, c
     try:
         refresh.record(result, prepared.documents(), settings)
     except CatalogError as exc:
-        output.error(f"the golden files are written, but the catalog is not: {exc}")
+        done = "the golden files are written" if prepared.changes else "no golden file was to be written"
+        output.error(f"{done}, but the catalog does not know of this refresh: {exc}")
         return False
     return True
 

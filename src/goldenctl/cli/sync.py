@@ -12,7 +12,7 @@ import typer
 from goldenctl.cli import output
 from goldenctl.cli.output import Format
 from goldenctl.config import Settings
-from goldenctl.errors import CatalogError, ExitCode, UsageError
+from goldenctl.errors import CatalogError, ExitCode
 from goldenctl.model import Finding
 
 if TYPE_CHECKING:
@@ -82,8 +82,7 @@ def _settings() -> Settings:
     from goldenctl import config
 
     settings = config.load(Path.cwd())
-    if not settings.root:
-        raise UsageError("no folder of golden files here", hint="set root in goldenctl.toml, or cd to the repository")
+    settings.need_root()
     return settings
 
 
