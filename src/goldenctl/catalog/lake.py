@@ -171,6 +171,9 @@ def _attach(connection: Connection, lake: Lake, deadline: float, *, read_only: b
         extensions.load(connection, ("httpfs",))  # only the metadata knows that the data is in object storage
         connection.execute(text)
     connection.execute("USE lake")
+    data = lake.data or _data_path(connection)
+    if data.startswith("s3://"):  # before anything is read: after a compaction even the schema's version lies there
+        objects.prepare(connection, data)
     if read_only:
         connection.execute("SET disabled_optimizers = 'join_order'")  # which multiplies the time over long tables
 
@@ -232,9 +235,6 @@ def _turn(connection: Connection, lake: Lake, wait: float) -> Iterator[None]:
 def _shut_in(connection: Connection, lake: Lake) -> None:
     """From here on the connection reaches the lake and nothing else."""
     folders = [lake.data or _data_path(connection), *([] if lake.server else [lake.metadata])]
-    if folders[0].startswith("s3://"):
-        extensions.load(connection, ("httpfs",))
-        objects.prepare(connection, folders[0])
     quoted = ", ".join(f"'{_quoted(folder)}'" for folder in folders)
     connection.execute(f"SET allowed_directories = [{quoted}]")
     connection.execute("SET enable_external_access = false")
@@ -267,7 +267,7 @@ def _explained(exc: duckdb.Error, lake: Lake, verb: str) -> Exception:
         hint = "AWS_ENDPOINT_URL_S3, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; local catalogs work without it"
         return CatalogError(f"its data cannot be {verb}: {line}", place=lake.data or str(lake), hint=hint)
     if "onnect" in text and lake.server:
-        said = re.search(r"(connection to server .*|could not translate .*|.*FATAL: .*)", text)
+        said = re.search(r"connection to server .*|could not translate .*|FATAL: .*", text)
         fact = f"its server cannot be reached: {said[0].strip() if said else line}"
         return CatalogError(fact, place=str(lake), hint="pg_isready, PGHOST and PGPASSWORD; local catalogs work without it")
     return CatalogError(f"cannot be {verb}: {line}", place=str(lake), hint="goldenctl store status")

@@ -132,7 +132,11 @@ def _readable(path: Path, wait: float) -> duckdb.DuckDBPyConnection:
         raise CatalogError("there is no catalog yet", place=str(path), hint="goldenctl catalog build")
     with turnstile(path, wait) as deadline:
         connection = _connect(path, deadline, wait, read_only=True)
-        if version(connection, str(path)) < len(migrations()):
+        try:
+            found = version(connection, str(path))
+        except duckdb.Error as exc:
+            raise _unusable(path, exc) from exc
+        if found < len(migrations()):
             connection.close()
             _upgrade(path, deadline, wait)
             connection = _connect(path, deadline, wait, read_only=True)
@@ -255,7 +259,7 @@ def version(connection: duckdb.DuckDBPyConnection, place: str) -> int:
     """
     try:
         row = first_row(connection, "SELECT \"value\" FROM meta WHERE key = 'schema_version'")
-    except duckdb.Error:
+    except (duckdb.CatalogException, duckdb.BinderException):  # any other says that it cannot be read just now
         tables = "SELECT 1 FROM duckdb_tables() WHERE database_name = current_database()"
         row = None
         if not first_row(connection, tables):
