@@ -121,10 +121,15 @@ def record(lake: Lake, number: int) -> None:
     record_run(lake, whole, candidates, WAIT)
 
 
+def connecting(lake: Lake) -> int:
+    """What every question below pays first."""
+    with store.reading(lake, WAIT) as connection:
+        return len(connection.execute("SELECT 1").fetchall())
+
+
 def history(lake: Lake) -> int:
     """One golden's loss in every night."""
-    where = lake.metadata
-    return open_catalog(store=where).observations(PATH.format(ONE), "lm loss").height
+    return open_catalog(store=lake.metadata).observations(PATH.format(ONE), "lm loss").height
 
 
 def drifting(lake: Lake) -> int:
@@ -139,6 +144,7 @@ def newest(lake: Lake) -> int:
 
 
 QUESTIONS: dict[str, Callable[[Lake], int]] = {
+    "connecting": connecting,
     "one golden's history": history,
     "drift of one metric": drifting,
     "newest of one platform": newest,
