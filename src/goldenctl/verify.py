@@ -13,7 +13,6 @@ from goldenctl.goldenfile import Document, DocumentError, read
 from goldenctl.model import Match, MatchLevel
 from goldenctl.sides import Side
 
-
 PORTION = 500
 """Goldens whose contents are held at once, on every side."""
 
