@@ -115,6 +115,22 @@ def names(settings: Settings) -> list[str]:
     return [prefix + p for p in _walk(settings.root_path, settings)]
 
 
+def on_disk(settings: Settings, path: str) -> bytes | None:
+    """Bytes of a file named from the repository's top, None when there is none.
+
+    Raises
+    ------
+    RepoError
+        It is there and cannot be read.
+    """
+    try:
+        return (settings.top / path).read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as exc:
+        raise RepoError(f"cannot be read: {exc.strerror}", place=path) from exc
+
+
 def folder(name: str, path: Path, settings: Settings) -> Side:
     """The goldens below a folder, placed by the last levels of their paths where these fit the layout.
 

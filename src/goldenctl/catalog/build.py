@@ -96,6 +96,7 @@ def _build(repo: Repo, settings: Settings, path: Path, tips: dict[str, str], pro
 
     missing = wanted if fresh else tables.missing(path, wanted, wait)
     parsing = parsing or Parsing(repo, missing)
+    tables.make(path, wait)  # now, while others parse and nothing has come yet
     lives = history.lives(commits, tips.values())
     prepared = tables.prepare(tables.History(commits, lives, tips, _landings(repo, settings, tips)), settings)
     done, size = len(wanted) - len(missing), 0

@@ -39,6 +39,12 @@ def missing(path: Path, documents: Iterable[str], wait: float) -> list[str]:
     return [blob for blob in documents if blob not in known]
 
 
+def make(path: Path, wait: float) -> None:
+    """Have the tables there, and of the newest version."""
+    with store.writing(path, wait):
+        pass
+
+
 def add(path: Path, batch: Batch, wait: float) -> None:
     """Add the documents of one batch with their series and values."""
     with store.writing(path, wait) as connection:

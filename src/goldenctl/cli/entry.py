@@ -77,6 +77,10 @@ def guarded(action: Callable[[], int]) -> int:
         # The reader of stdout went away (head, less): nothing is wrong with the work itself.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return int(ExitCode.OK)
+    except OSError as exc:
+        # A full disk, a file that nobody may read: whatever no place nearer to it has foreseen.
+        output.error(f"{exc.filename}: {exc.strerror}" if exc.filename else str(exc.strerror or exc))
+        return int(ExitCode.STATE)
 
 
 def entry() -> None:
