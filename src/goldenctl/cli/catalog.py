@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from goldenctl.cli import filling, output
+from goldenctl.cli import filling, options, output
 from goldenctl.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -29,12 +29,6 @@ class SqlFormat(StrEnum):
     CSV = "csv"
 
 
-CatalogOption = Annotated[
-    Path | None, typer.Option("--catalog", help="Catalog file instead of the one in the settings.", show_default=False)
-]
-WaitOption = Annotated[float, typer.Option("--wait", help="Seconds to wait for another process.", min=0.0)]
-
-
 def _path(catalog: Path | None) -> Path:
     from goldenctl import config
 
@@ -44,7 +38,10 @@ def _path(catalog: Path | None) -> Path:
 BranchOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--branch", help="Branch to read; may be given several times. [default: those of the sync settings]", show_default=False
+        "--branch",
+        metavar="B",
+        help="Branch whose commits are read; may be repeated.",
+        show_default="those of the sync settings",
     ),
 ]
 
@@ -52,9 +49,9 @@ BranchOption = Annotated[
 @app.command()
 def build(
     branch: BranchOption = None,
-    catalog: CatalogOption = None,
-    wait: WaitOption = 30.0,
-    format: Annotated[output.Format, typer.Option("--format")] = output.Format.TABLE,
+    catalog: options.Catalog = None,
+    wait: options.LockWait = 30.0,
+    format: options.Form = output.Format.TABLE,
 ) -> int:
     """Fill the catalog from git history; a build that was stopped goes on where it was.
 
@@ -66,9 +63,9 @@ def build(
 @app.command()
 def update(
     branch: BranchOption = None,
-    catalog: CatalogOption = None,
-    wait: WaitOption = 30.0,
-    format: Annotated[output.Format, typer.Option("--format")] = output.Format.TABLE,
+    catalog: options.Catalog = None,
+    wait: options.LockWait = 30.0,
+    format: options.Form = output.Format.TABLE,
 ) -> int:
     """Take in what is new in git since the last build.
 
@@ -79,9 +76,9 @@ def update(
 
 @app.command()
 def status(
-    catalog: CatalogOption = None,
-    wait: WaitOption = 30.0,
-    format: Annotated[output.Format, typer.Option("--format")] = output.Format.TABLE,
+    catalog: options.Catalog = None,
+    wait: options.LockWait = 30.0,
+    format: options.Form = output.Format.TABLE,
 ) -> int:
     """Say what the catalog holds.
 
@@ -112,9 +109,9 @@ def _status_json(found: Status) -> dict[str, Any]:
 @app.command()
 def sql(
     query: Annotated[str, typer.Argument(help="One SQL query; it can only read.")],
-    catalog: CatalogOption = None,
-    wait: WaitOption = 30.0,
-    format: Annotated[SqlFormat, typer.Option("--format")] = SqlFormat.TABLE,
+    catalog: options.Catalog = None,
+    wait: options.LockWait = 30.0,
+    format: Annotated[SqlFormat, typer.Option("--format", help="How to print.")] = SqlFormat.TABLE,
 ) -> int:
     """Ask the catalog in DuckDB's SQL, read only, without access to files and network.
 
@@ -141,8 +138,9 @@ def _table(rows: pl.DataFrame) -> None:
 @app.command()
 def export(
     to: Annotated[Path, typer.Option("--to", help="Folder for one Parquet file a table.")],
-    catalog: CatalogOption = None,
-    wait: WaitOption = 30.0,
+    catalog: options.Catalog = None,
+    wait: options.LockWait = 30.0,
+    form: options.Form = output.Format.TABLE,
 ) -> int:
     """Copy every table into Parquet files.
 
@@ -150,6 +148,6 @@ def export(
     """
     from goldenctl.catalog.query import export
 
-    for path in export(_path(catalog), to, wait):
-        output.result(str(path))
+    written = export(_path(catalog), to, wait)
+    output.listed("files", [str(path) for path in written], form)
     return ExitCode.OK

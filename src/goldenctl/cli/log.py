@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from goldenctl.cli import output, spark
+from goldenctl.cli import options, output, spark
 from goldenctl.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -21,11 +21,9 @@ SPARE = (5, 6, 3, 9, 2)
 
 def command(
     path: Annotated[str, typer.Argument(help="A golden's path, a case, or a glob of either.")],
-    branch: Annotated[
-        str, typer.Option("--branch", help="First-parent line to follow; downstream's by default.", show_default=False)
-    ] = "",
-    metric: Annotated[str, typer.Option("--metric", help="Only this metric.", show_default=False)] = "",
-    format: Annotated[output.Format, typer.Option("--format", help="How to print.")] = output.Format.TABLE,
+    branch: options.Branch = "",
+    metric: options.Metric = "",
+    format: options.Form = output.Format.TABLE,
 ) -> int:
     """Show the revisions of goldens: date, commit, sync, and what changed, through all renames.
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from goldenctl.cli import output
+from goldenctl.cli import options, output
 from goldenctl.errors import ExitCode
 
 
 def command(
-    from_job: Annotated[list[str], typer.Option("--from-job", help="Run reference; may be given several times.")],
-    format: Annotated[output.Format, typer.Option("--format")] = output.Format.TABLE,
+    from_job: options.FromJobs,
+    attempt: options.Attempt = None,
+    max_wait: options.MaxWait = 300.0,
+    wait: options.Wait = False,
+    format: options.Form = output.Format.TABLE,
 ) -> int:
     """Store a run's observed values in the catalog without touching files.
 
@@ -22,11 +22,14 @@ def command(
     from goldenctl import config
     from goldenctl.catalog import record_run
     from goldenctl.collect import collect
+    from goldenctl.sources import FetchOptions
 
     settings = config.load(Path.cwd())
+    cache = settings.top / ".goldenctl/cache"
+    fetching = FetchOptions(attempt=attempt, max_wait=max_wait, wait=wait, cache=cache)
     complete, rows = True, []
     for ref in from_job:
-        found = collect(ref, settings)
+        found = collect(ref, settings, options=fetching)
         placed = found.placed
         replicates = [c for group in placed.replicates.values() for c in group]
         new = record_run(settings.catalog_path, found.run, [*placed.candidates, *replicates])
