@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from goldenctl.cli import completing, output
+from goldenctl.cli import completing, options, output
 from goldenctl.cli.placing import AsOfOption
 from goldenctl.errors import ExitCode
 
@@ -69,18 +69,12 @@ def command(
         ),
     ],
     new: Annotated[str, typer.Argument(help="Obtained side, named the same way.", autocompletion=completing.revisions)],
-    case: Annotated[
-        list[str] | None, typer.Option(help="Only cases that match this glob; repeatable.", autocompletion=completing.cases)
-    ] = None,
-    platform: Annotated[
-        list[str] | None, typer.Option(help="Only this platform; repeatable.", autocompletion=completing.platforms)
-    ] = None,
-    metric: Annotated[
-        list[str] | None, typer.Option(help="Only this metric; repeatable.", autocompletion=completing.metrics)
-    ] = None,
+    case: options.Cases = None,
+    platform: options.Platforms = None,
+    metric: options.Metrics = None,
     sort: Annotated[Sort, typer.Option(help="What puts a difference first.")] = Sort.MAX_REL,
     top: Annotated[int, typer.Option(min=0, help="Only the first N differences; 0 shows all.")] = 0,
-    threshold: Annotated[float, typer.Option(min=0.0, help="Only differences of at least this relative size.")] = 0.0,
+    threshold: options.Threshold = 0.0,
     format: Annotated[Format, typer.Option("--format", help="How to print.")] = Format.TABLE,
     exit_code: Annotated[bool, typer.Option("--exit-code", help="End in 1 when a difference is shown.")] = False,
     store: Annotated[

@@ -121,10 +121,11 @@ def _fix(files: Sequence[str], settings: config.Settings) -> int:
 
 
 def _against(files: Sequence[str], rev: str, settings: config.Settings) -> list[Finding]:
+    from goldenctl import syncs
     from goldenctl.git import Repo
 
     repo = Repo(settings.top)
-    entries = repo.tree(repo.commit_of(rev), settings.root)
+    entries = repo.tree(syncs.resolve(repo, settings, rev), settings.root)
     contents = dict(repo.blobs(sorted({entries[p].blob for p in files if p in entries})))
     found: list[Finding] = []
     for path, raw in _readable(files, settings):
