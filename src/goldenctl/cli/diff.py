@@ -7,7 +7,6 @@ import os
 from collections.abc import Sequence
 from dataclasses import fields
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -79,19 +78,14 @@ def command(
 
     Example: goldenctl diff main WORKTREE --metric "lm loss" --threshold 0.01 --exit-code
     """
-    from goldenctl import collect, config
+    from goldenctl import api
     from goldenctl import diff as stage
-    from goldenctl.selection import Selection
 
-    settings = config.load(Path.cwd())
-    before, after = collect.open_side(old, settings), collect.open_side(new, settings)
-    selection = Selection(tuple(case or ()), tuple(platform or ()))
-    takes = collect.chooser(selection, settings, {**before.entries, **after.entries})
-    result = stage.diff(before, after, settings, takes=takes, workers=min(os.cpu_count() or 1, 8))
+    result = api.diff(old, new, case=case or (), platform=platform or (), workers=min(os.cpu_count() or 1, 8))
     shown = stage.rows(result, metrics=metric or (), threshold=threshold, sort=sort.value)
     _warn(result, metric or ())
     _print(format, result, shown[:top] if top else shown, metric or (), everything=not (top or threshold))
-    if before.problems or after.problems:
+    if result.old.problems or result.new.problems:
         return int(ExitCode.SOURCE)
     return int(ExitCode.FINDINGS if exit_code and shown else ExitCode.OK)
 
