@@ -19,6 +19,8 @@ from goldenctl.model import Finding, RefreshResult
 from goldenctl.selection import Only, Selection
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     import polars as pl
 
     from goldenctl import gate_audit as gates
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     from goldenctl.catalog.build import Built
     from goldenctl.catalog.drift import Change, Drift
     from goldenctl.catalog.query import Status
+    from goldenctl.catalog.transfer import Moved
+    from goldenctl.catalog.upkeep import Cleaned, StoreStatus
     from goldenctl.collect import Collected
     from goldenctl.coverage import Coverage
     from goldenctl.diff import DiffResult
@@ -235,6 +239,43 @@ def catalog_export(to: Path) -> list[Path]:
     from goldenctl.catalog.query import export
 
     return export(_settings().catalog_path, to)
+
+
+def store_push() -> tuple[Moved, ...]:
+    """Copy what the catalog file has and the shared store lacks, and verify it."""
+    from goldenctl.catalog import places, transfer
+
+    settings = _settings()
+    return transfer.push(settings.catalog_path, places.shared(settings))
+
+
+def store_pull(as_of: str = "") -> tuple[Moved, ...]:
+    """Copy what the shared store has, or had, and the catalog file lacks, and verify it."""
+    from goldenctl.catalog import places, transfer
+
+    settings = _settings()
+    return transfer.pull(places.shared(settings, as_of), settings.catalog_path)
+
+
+def store_status(last: int = 5) -> StoreStatus:
+    """What the shared store holds, with the ``last`` versions."""
+    from goldenctl.catalog import places, upkeep
+
+    return upkeep.status(places.shared(_settings()), last)
+
+
+def store_compact() -> tuple[int, int]:
+    """Merge small files of the shared store; how many there were and are."""
+    from goldenctl.catalog import places, upkeep
+
+    return upkeep.compact(places.shared(_settings()))
+
+
+def store_clean(older_than: datetime, *, dry_run: bool = False) -> Cleaned:
+    """Remove versions of the shared store from before a moment, and what they alone needed."""
+    from goldenctl.catalog import places, upkeep
+
+    return upkeep.clean(places.shared(_settings()), older_than, dry_run=dry_run)
 
 
 def log(path: str, *, branch: str = "", metric: str = "") -> pl.DataFrame:

@@ -117,6 +117,8 @@ class StoreSettings:
     """``postgres://…`` or a file."""
     data: str = ""
     """``s3://…`` or a folder."""
+    always: bool = False
+    """Commands mean the store unless ``--no-store`` is given."""
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 import pytest
 
 from goldenctl.cli.entry import main
-from tests.product.world import ROWS, plant, tree, walk
+from tests.product.world import ROWS, plant, share, tree, walk
 
 COMMANDS = dict(walk(tree()))
 MANY = "; may be repeated."
@@ -28,6 +28,7 @@ OWN: dict[tuple[str, str], str] = {
     ("--from-job", "triage"): "sorts one run",
     ("--metric", "log"): "draws one curve",
     ("--against", "lint"): "what was lost since one revision",
+    ("--store", "diff"): "reads the two sides it is given, and asks the store for what that has of them",
     ("--branch", "catalog build"): "a catalog holds many branches, a question follows one",
     ("--branch", "catalog update"): "as catalog build",
     ("--threshold", "drift"): "a change point needs a size",
@@ -149,12 +150,18 @@ def top(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("name", [n for n in COMMANDS if n not in SILENT])
 def test_json_has_the_keys_of_the_contract(
-    name: str, top: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    name: str, top: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest
 ) -> None:
     row = ROWS[name]
     monkeypatch.chdir(top)
-    if row.catalog and not (top / ".goldenctl/catalog.duckdb").exists():
+    if (row.catalog or name.startswith("store ")) and not (top / ".goldenctl/catalog.duckdb").exists():
         assert main(["catalog", "build"]) == 0
+    if name.startswith("store "):
+        shared = top / "goldenctl.toml"
+        plain = shared.read_text()
+        share(top)
+        request.addfinalizer(lambda: shared.write_text(plain))
+        assert main(["store", "push"]) == 0
     yes = [a if a != "--yes" else "--dry-run" for a in row.arguments]
     capsys.readouterr()
     assert main([*yes, "--format", "json"]) in (0, 1)

@@ -38,6 +38,7 @@ COMMANDS: tuple[str, ...] = (
     "archive",
     "report",
     "install",
+    "store",
     "merge-driver",
     "textconv",
 )

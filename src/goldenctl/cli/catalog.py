@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from goldenctl.cli import filling, options, output
+from goldenctl.cli.placing import AsOfOption, StoreOption
 from goldenctl.errors import ExitCode
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from goldenctl.catalog.places import Place
     from goldenctl.catalog.query import Status
 
 app = typer.Typer(
@@ -29,10 +31,13 @@ class SqlFormat(StrEnum):
     CSV = "csv"
 
 
-def _path(catalog: Path | None) -> Path:
+def _place(catalog: Path | None, store: bool | None, as_of: str = "") -> Place:
     from goldenctl import config
+    from goldenctl.catalog.places import chosen
 
-    return catalog.absolute() if catalog else config.load(Path.cwd()).catalog_path
+    if catalog and not store and not as_of:
+        return catalog.absolute()
+    return chosen(config.load(Path.cwd()), catalog=catalog, store=store, as_of=as_of)
 
 
 BranchOption = Annotated[
@@ -51,13 +56,16 @@ def build(
     branch: BranchOption = None,
     catalog: options.Catalog = None,
     wait: options.LockWait = 30.0,
+    store: StoreOption = None,
     format: options.Form = output.Format.TABLE,
 ) -> int:
     """Fill the catalog from git history; a build that was stopped goes on where it was.
 
     Example: goldenctl catalog build
     """
-    return filling.fill(new_only=False, branches=branch or (), catalog=catalog, wait=wait, as_json=format is output.Format.JSON)
+    return filling.fill(
+        new_only=False, branches=branch or (), catalog=catalog, store=store, wait=wait, as_json=format is output.Format.JSON
+    )
 
 
 @app.command()
@@ -65,19 +73,24 @@ def update(
     branch: BranchOption = None,
     catalog: options.Catalog = None,
     wait: options.LockWait = 30.0,
+    store: StoreOption = None,
     format: options.Form = output.Format.TABLE,
 ) -> int:
     """Take in what is new in git since the last build.
 
     Example: goldenctl catalog update
     """
-    return filling.fill(new_only=True, branches=branch or (), catalog=catalog, wait=wait, as_json=format is output.Format.JSON)
+    return filling.fill(
+        new_only=True, branches=branch or (), catalog=catalog, store=store, wait=wait, as_json=format is output.Format.JSON
+    )
 
 
 @app.command()
 def status(
     catalog: options.Catalog = None,
     wait: options.LockWait = 30.0,
+    store: StoreOption = None,
+    as_of: AsOfOption = "",
     format: options.Form = output.Format.TABLE,
 ) -> int:
     """Say what the catalog holds.
@@ -86,7 +99,7 @@ def status(
     """
     from goldenctl.catalog.query import status
 
-    found = status(_path(catalog), wait)
+    found = status(_place(catalog, store, as_of), wait)
     if format is output.Format.JSON:
         output.json(_status_json(found))
         return ExitCode.OK
@@ -111,6 +124,8 @@ def sql(
     query: Annotated[str, typer.Argument(help="One SQL query; it can only read.")],
     catalog: options.Catalog = None,
     wait: options.LockWait = 30.0,
+    store: StoreOption = None,
+    as_of: AsOfOption = "",
     format: Annotated[SqlFormat, typer.Option("--format", help="How to print.")] = SqlFormat.TABLE,
 ) -> int:
     """Ask the catalog in DuckDB's SQL, read only, without access to files and network.
@@ -119,7 +134,7 @@ def sql(
     """
     from goldenctl.catalog.query import sql
 
-    rows = sql(_path(catalog), query, wait)
+    rows = sql(_place(catalog, store, as_of), query, wait)
     if format is SqlFormat.JSON:
         output.json(rows.to_dicts())
     elif format is SqlFormat.CSV:
@@ -140,6 +155,8 @@ def export(
     to: Annotated[Path, typer.Option("--to", help="Folder for one Parquet file a table.")],
     catalog: options.Catalog = None,
     wait: options.LockWait = 30.0,
+    store: StoreOption = None,
+    as_of: AsOfOption = "",
     form: options.Form = output.Format.TABLE,
 ) -> int:
     """Copy every table into Parquet files.
@@ -148,6 +165,6 @@ def export(
     """
     from goldenctl.catalog.query import export
 
-    written = export(_path(catalog), to, wait)
+    written = export(_place(catalog, store, as_of), to, wait)
     output.listed("files", [str(path) for path in written], form)
     return ExitCode.OK

@@ -10,6 +10,7 @@ import typer
 
 from goldenctl.cli import options, output
 from goldenctl.cli.log import named
+from goldenctl.cli.placing import AsOfOption, StoreOption
 from goldenctl.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ def command(
         float | None,
         typer.Option("--budget", help="Drift since the first golden allowed before the command ends in 1.", min=0.0),
     ] = None,
+    store: StoreOption = None,
+    as_of: AsOfOption = "",
     format: options.Form = output.Format.TABLE,
 ) -> int:
     """Find lasting changes of each metric's level over revisions and recorded runs, and the drift since the first golden.
@@ -35,13 +38,14 @@ def command(
     Example: goldenctl drift "moe/*" --metric "lm loss" --budget 0.1
     """
     from goldenctl import config
-    from goldenctl.catalog import store
     from goldenctl.catalog.drift import drift
+    from goldenctl.catalog.places import chosen
+    from goldenctl.catalog.store import reading
 
     settings = config.load(Path.cwd())
     changes: list[Change] = []
     drifts: list[Drift] = []
-    with store.reading(settings.catalog_path) as connection:
+    with reading(chosen(settings, store=store, as_of=as_of)) as connection:
         for path, only in product(paths or ["*"], metric or [""]):
             more = drift(connection, named(path, settings), branch=branch, metric=only, threshold=threshold)
             changes += [c for c in more[0] if c not in changes]

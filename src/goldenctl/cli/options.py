@@ -68,7 +68,7 @@ Allow = Annotated[
 ]
 Fix = Annotated[bool, typer.Option("--fix", help="Make lint's mechanical repairs, which lose no information.")]
 Force = Annotated[bool, typer.Option("--force", help="Write over uncommitted changes and over files with other content.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be written and write nothing.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done and change nothing.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Write without asking.")]
 Commit = Annotated[bool, typer.Option("--commit", help="Commit what was written, with its origin in trailers.")]
 Catalog = Annotated[

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from goldenctl.cli import completing, options, output
+from goldenctl.cli.placing import StoreOption
 from goldenctl.config import Settings
 from goldenctl.errors import ExitCode, UsageError
 
@@ -30,6 +31,7 @@ def command(
     case: options.Cases = None,
     platform: options.Platforms = None,
     metric: options.Metrics = None,
+    store: StoreOption = None,
     form: options.Form = output.Format.TABLE,
 ) -> int:
     """Draw what differs: summary, heat map, a table to search and sort, old and new curves, where each golden comes from.
@@ -39,6 +41,7 @@ def command(
     Example: goldenctl report sync:2026-04-28 WORKTREE --to report.html --to report.md
     """
     from goldenctl import config
+    from goldenctl.catalog.places import preferring
     from goldenctl.cli import reporting
     from goldenctl.selection import Selection
 
@@ -48,7 +51,7 @@ def command(
         )
     for path in to:
         reporting.check_target(path)
-    settings = config.load(Path.cwd())
+    settings = preferring(config.load(Path.cwd()), store)
     selection = Selection(tuple(case or ()), tuple(platform or ()))
     made = _report(settings, (old, new), refresh, sync, selection, tuple(metric or ()))
     for path in to:

@@ -98,13 +98,15 @@ def _check(check: Callable[[str, bytes, Settings], list[Finding]], settings: Set
 
 def _recorded(settings: Settings) -> Callable[[str], Sequence[str]]:
     """SHA-256 of a content → the runs that delivered it, as far as there is a catalog."""
-    if not settings.catalog_path.exists():
-        return lambda digest: ()
     from goldenctl.catalog import sql
+    from goldenctl.catalog.places import chosen, exists
 
+    place = chosen(settings)
+    if not exists(place):
+        return lambda digest: ()
     query = "SELECT DISTINCT sha256, regexp_replace(run, '#.*$', '') FROM observation ORDER BY ALL"
     try:
-        rows = sql(settings.catalog_path, query).rows()
+        rows = sql(place, query).rows()
     except CatalogError as exc:
         output.note(f"without the catalog: {exc}")
         return lambda digest: ()

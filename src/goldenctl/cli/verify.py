@@ -11,6 +11,7 @@ import typer
 
 from goldenctl.cli import completing, options, output
 from goldenctl.cli.output import Format
+from goldenctl.cli.placing import StoreOption
 from goldenctl.errors import ExitCode, UsageError
 from goldenctl.model import MatchLevel
 
@@ -32,6 +33,7 @@ def command(
     at: Annotated[str, typer.Option(help="Take the goldens of this revision instead of the work tree.")] = "WORKTREE",
     require: options.Require = None,
     origin: Annotated[bool, typer.Option("--origin", help="Say which recorded artifact has the same bytes.")] = False,
+    store: StoreOption = None,
     format: options.Form = Format.TABLE,
 ) -> int:
     """Say for each golden how it matches the same golden at other revisions: identical, equal, close, different, absent.
@@ -40,11 +42,12 @@ def command(
     """
     from goldenctl import collect, config, origins
     from goldenctl import verify as stage
+    from goldenctl.catalog.places import preferring
     from goldenctl.git import Repo
 
     if not against and not origin:
         raise UsageError("nothing to verify against", hint="goldenctl verify --against main, or --origin")
-    settings = config.load(Path.cwd())
+    settings = preferring(config.load(Path.cwd()), store)
     side = collect.open_side(at, settings)
     others = [collect.revision_side(rev, settings) for rev in against or ()]
     takes = collect.named(paths or (), settings, side.entries)

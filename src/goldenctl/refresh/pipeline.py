@@ -260,8 +260,9 @@ def record(result: RefreshResult, documents: Mapping[str, bytes], settings: Sett
         The catalog cannot be written; the golden files are written all the same.
     """
     from goldenctl import catalog  # duckdb is loaded only when there is something to record
+    from goldenctl.catalog.places import chosen
 
-    catalog.record_refresh(settings.catalog_path, result, documents)
+    catalog.record_refresh(chosen(settings), result, documents)
 
 
 def log(prepared: Plan, result: RefreshResult, settings: Settings, report: Path | None = None) -> str:
