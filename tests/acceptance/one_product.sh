@@ -67,8 +67,8 @@ extra() {
   shift 3
   expect 2 "$BARE/bin/goldenctl" "$@"
   holds "$WORK/err" "pip install 'goldenctl[$name]'"
-  "${tried[0]}" -m venv "$WORK/with-$name"
-  "$WORK/with-$name/bin/python" -m pip install -qq --disable-pip-version-check -c "$TOP/requirements/base.txt" "$WHEEL[$name]"
+  "${tried[0]}" -m venv --without-pip "$WORK/with-$name"
+  uv pip install --quiet --python "$WORK/with-$name/bin/python" -c "$TOP/requirements/base.txt" "goldenctl[$name] @ file://$WHEEL"
   "$WORK/with-$name/bin/python" -c "import $module" || fail "the extra $name does not bring $module"
   expect "$code" "$WORK/with-$name/bin/goldenctl" "$@"
   if grep -qF "pip install" "$WORK/err"; then fail "goldenctl[$name] still asks for an extra"; fi
