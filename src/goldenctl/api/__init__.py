@@ -280,15 +280,20 @@ def restore(paths: Words, *, source: str, force: bool = False, write: bool = Fal
     return found.result
 
 
-def record(from_job: str, *, fetching: FetchOptions | None = None, store: bool | None = None) -> Recorded:
-    """Store a run's observed values in the catalog, or the shared store, and touch no golden."""
+def record(
+    from_job: str, *, fetching: FetchOptions | None = None, store: bool | None = None, lock_wait: float = 30.0
+) -> Recorded:
+    """Store a run's observed values in the catalog, or the shared store, and touch no golden.
+
+    ``lock_wait`` is how many seconds to wait for other writers.
+    """
     from goldenctl.catalog import record_run
     from goldenctl.collect import collect
 
     settings = _settings()
     found = collect(from_job, settings, options=fetching or _fetching(settings))
     replicates = [c for group in found.placed.replicates.values() for c in group]
-    new = record_run(place(store, settings=settings), found.run, [*found.placed.candidates, *replicates])
+    new = record_run(place(store, settings=settings), found.run, [*found.placed.candidates, *replicates], lock_wait)
     return Recorded(found.run.ref, new, found)
 
 

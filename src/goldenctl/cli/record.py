@@ -15,6 +15,7 @@ def command(
     max_wait: options.MaxWait = 300.0,
     wait: options.Wait = False,
     store: StoreOption = None,
+    lock_wait: options.LockWait = 30.0,
     format: options.Form = output.Format.TABLE,
 ) -> int:
     """Store a run's observed values in the catalog without touching files.
@@ -29,7 +30,7 @@ def command(
     fetching = FetchOptions(attempt=attempt, max_wait=max_wait, wait=wait, cache=cache)
     complete, rows = True, []
     for ref in from_job:
-        done = api.record(ref, fetching=fetching, store=store)
+        done = api.record(ref, fetching=fetching, store=store, lock_wait=lock_wait)
         found, placed = done.collected, done.collected.placed
         for problem in found.problems:
             output.note(f"{problem.subject}: {problem.message}")
