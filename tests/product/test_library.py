@@ -37,9 +37,8 @@ def test_every_command_has_a_twin_of_its_name_with_types_and_a_docstring(name: s
 
 
 def test_no_function_of_the_library_is_without_a_command() -> None:
-    own = {
-        n for n, f in vars(goldenctl.api).items() if inspect.isfunction(f) and f.__module__ == "goldenctl.api" and n[0] != "_"
-    }
+    public = {n: f for n, f in vars(goldenctl.api).items() if n in goldenctl.api.__all__ and inspect.isfunction(f)}
+    own = {n for n, f in public.items() if f.__module__.startswith("goldenctl.api")}
     assert own == {name.replace(" ", "_").replace("-", "_") for name in COMMANDS}
 
 

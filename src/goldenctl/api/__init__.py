@@ -14,29 +14,38 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from goldenctl import config
+from goldenctl.api.catalogs import (
+    Words,
+    blame,
+    catalog_build,
+    catalog_export,
+    catalog_sql,
+    catalog_status,
+    catalog_update,
+    drift,
+    log,
+    place,
+    store_clean,
+    store_compact,
+    store_pull,
+    store_push,
+    store_status,
+)  # fmt: skip
 from goldenctl.git import Repo
 from goldenctl.model import Finding, RefreshResult
 from goldenctl.selection import Only, Selection
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
-    import polars as pl
-
     from goldenctl import gate_audit as gates
     from goldenctl.archive import Archived
     from goldenctl.capture import Captured
-    from goldenctl.catalog.build import Built
-    from goldenctl.catalog.drift import Change, Drift
-    from goldenctl.catalog.query import Status
-    from goldenctl.catalog.transfer import Moved
-    from goldenctl.catalog.upkeep import Cleaned, StoreStatus
     from goldenctl.collect import Collected
     from goldenctl.coverage import Coverage
     from goldenctl.diff import DiffResult
     from goldenctl.pending import Pending
     from goldenctl.report import Report
     from goldenctl.rules import Verdict
+    from goldenctl.sides import Side
     from goldenctl.sources import FetchOptions
     from goldenctl.sync import driver
     from goldenctl.sync.model import Audit
@@ -45,8 +54,13 @@ if TYPE_CHECKING:
     from goldenctl.triage import Triage
     from goldenctl.verify import Verified
 
-Words = Sequence[str]
-"""Names as on the command line; empty means all."""
+
+__all__ = [
+    "Recorded", "archive", "blame", "capture", "catalog_build", "catalog_export", "catalog_sql", "catalog_status",
+    "catalog_update", "check", "coverage", "diff", "drift", "gate_audit", "install", "lint", "log", "merge_driver",
+    "record", "refresh", "report", "restore", "review", "store_clean", "store_compact", "store_pull", "store_push",
+    "store_status", "sync_audit", "sync_plan", "textconv", "tolerance", "triage", "verify",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,13 +139,38 @@ def verify(paths: Words = (), *, against: Words = (), at: str = "WORKTREE", orig
     return stage.verify(side, others, settings, takes=takes, origin_of=origin_of)
 
 
-def diff(old: str, new: str, *, case: Words = (), platform: Words = (), workers: int = 1) -> DiffResult:
-    """Compare two sides, each a revision, ``WORKTREE``, ``INDEX``, a folder, a file or a run, golden by golden."""
+def _side(name: str, settings: config.Settings, *, store: bool, as_of: str) -> Side:
+    from goldenctl import collect
+
+    if (store or as_of) and name not in ("WORKTREE", "INDEX"):
+        from goldenctl.catalog.places import shared
+        from goldenctl.stored import open_stored
+
+        found = open_stored(name, shared(settings, as_of))
+        if found is not None:
+            return found
+    return collect.open_side(name, settings)
+
+
+def diff(
+    old: str,
+    new: str,
+    *,
+    case: Words = (),
+    platform: Words = (),
+    workers: int = 1,
+    store: bool = False,
+    as_of: str = "",
+) -> DiffResult:
+    """Compare two sides, each a revision, ``WORKTREE``, ``INDEX``, a folder, a file or a run, golden by golden.
+
+    With ``store`` or ``as_of`` the shared store is asked first for runs and revisions; ``workers`` must be 1 then.
+    """
     from goldenctl import collect
     from goldenctl import diff as stage
 
     settings = _settings()
-    before, after = collect.open_side(old, settings), collect.open_side(new, settings)
+    before, after = (_side(name, settings, store=store, as_of=as_of) for name in (old, new))
     takes = collect.chooser(Selection(tuple(case), tuple(platform)), settings, {**before.entries, **after.entries})
     return stage.diff(before, after, settings, takes=takes, workers=workers)
 
@@ -204,103 +243,6 @@ def coverage() -> Coverage:
     return stage.coverage(keys, settings, changed=stage.last_changes(Repo(settings.top), settings.root))
 
 
-def catalog_build(branches: Words = ()) -> Built:
-    """Fill the catalog from git history."""
-    from goldenctl.catalog import build
-
-    settings = _settings()
-    return build.build(Repo(settings.top), settings, settings.catalog_path, branches)
-
-
-def catalog_update(branches: Words = ()) -> Built:
-    """Take in what is new in git since the last build."""
-    from goldenctl.catalog import build
-
-    settings = _settings()
-    return build.update(Repo(settings.top), settings, settings.catalog_path, branches)
-
-
-def catalog_status() -> Status:
-    """What the catalog holds."""
-    from goldenctl.catalog.query import status
-
-    return status(_settings().catalog_path)
-
-
-def catalog_sql(query: str) -> pl.DataFrame:
-    """The rows of one query that can only read."""
-    from goldenctl.catalog.query import sql
-
-    return sql(_settings().catalog_path, query)
-
-
-def catalog_export(to: Path) -> list[Path]:
-    """Copy every table into a Parquet file and name the files."""
-    from goldenctl.catalog.query import export
-
-    return export(_settings().catalog_path, to)
-
-
-def store_push() -> tuple[Moved, ...]:
-    """Copy what the catalog file has and the shared store lacks, and verify it."""
-    from goldenctl.catalog import places, transfer
-
-    settings = _settings()
-    return transfer.push(settings.catalog_path, places.shared(settings))
-
-
-def store_pull(as_of: str = "") -> tuple[Moved, ...]:
-    """Copy what the shared store has, or had, and the catalog file lacks, and verify it."""
-    from goldenctl.catalog import places, transfer
-
-    settings = _settings()
-    return transfer.pull(places.shared(settings, as_of), settings.catalog_path)
-
-
-def store_status(last: int = 5) -> StoreStatus:
-    """What the shared store holds, with the ``last`` versions."""
-    from goldenctl.catalog import places, upkeep
-
-    return upkeep.status(places.shared(_settings()), last)
-
-
-def store_compact() -> tuple[int, int]:
-    """Merge small files of the shared store; how many there were and are."""
-    from goldenctl.catalog import places, upkeep
-
-    return upkeep.compact(places.shared(_settings()))
-
-
-def store_clean(older_than: datetime, *, dry_run: bool = False) -> Cleaned:
-    """Remove versions of the shared store from before a moment, and what they alone needed."""
-    from goldenctl.catalog import places, upkeep
-
-    return upkeep.clean(places.shared(_settings()), older_than, dry_run=dry_run)
-
-
-def log(path: str, *, branch: str = "", metric: str = "") -> pl.DataFrame:
-    """The revisions of goldens and what each changed; see :meth:`goldenctl.catalog.api.Catalog.log`."""
-    from goldenctl.catalog.api import Catalog
-
-    return Catalog(_settings().catalog_path).log(path, branch, metric)
-
-
-def blame(path: str, *, branch: str = "") -> pl.DataFrame:
-    """Metric by metric the commit, sync and run of today's values."""
-    from goldenctl.catalog.api import Catalog
-
-    return Catalog(_settings().catalog_path).blame(path, branch)
-
-
-def drift(path: str = "*", *, branch: str = "", metric: str = "", threshold: float = 0.05) -> tuple[list[Change], list[Drift]]:
-    """Lasting changes of each metric's level, and how far it has come since the first golden."""
-    from goldenctl.catalog import store
-    from goldenctl.catalog.drift import drift as stage
-
-    with store.reading(_settings().catalog_path) as connection:
-        return stage(connection, path, branch=branch, metric=metric, threshold=threshold)
-
-
 def sync_plan(upstream: str = "", downstream: str = "", *, size: int = 0) -> Plan:
     """The oldest slice of upstream that downstream lacks, and what its merge would do to goldens."""
     from goldenctl.sync import plan
@@ -338,15 +280,20 @@ def restore(paths: Words, *, source: str, force: bool = False, write: bool = Fal
     return found.result
 
 
-def record(from_job: str, *, fetching: FetchOptions | None = None) -> Recorded:
-    """Store a run's observed values in the catalog and touch no golden."""
+def record(
+    from_job: str, *, fetching: FetchOptions | None = None, store: bool | None = None, lock_wait: float = 30.0
+) -> Recorded:
+    """Store a run's observed values in the catalog, or the shared store, and touch no golden.
+
+    ``lock_wait`` is how many seconds to wait for other writers.
+    """
     from goldenctl.catalog import record_run
     from goldenctl.collect import collect
 
     settings = _settings()
     found = collect(from_job, settings, options=fetching or _fetching(settings))
     replicates = [c for group in found.placed.replicates.values() for c in group]
-    new = record_run(settings.catalog_path, found.run, [*found.placed.candidates, *replicates])
+    new = record_run(place(store, settings=settings), found.run, [*found.placed.candidates, *replicates], lock_wait)
     return Recorded(found.run.ref, new, found)
 
 
