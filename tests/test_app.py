@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from goldenctl.cli.app import COMMANDS
-from goldenctl.cli.entry import main
+from goldenctl.cli.entry import guarded, main
 
 
 def test_a_typo_in_a_command_gives_the_nearest_once(capsys: pytest.CaptureFixture[str]) -> None:
@@ -31,3 +31,21 @@ def test_every_command_says_an_example(name: str, capsys: pytest.CaptureFixture[
 def test_a_folder_that_is_not_there_is_wrong_use(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["-C", str(tmp_path / "none"), "lint"]) == 2
     assert "cannot work in" in capsys.readouterr().err
+
+
+def _raise(error: OSError) -> int:
+    raise error
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (OSError(28, "No space left on device"), "error: No space left on device\n"),
+        (PermissionError(13, "Permission denied", "goldens/a.json"), "error: goldens/a.json: Permission denied\n"),
+    ],
+)
+def test_what_the_system_refuses_is_said_in_one_line_and_not_as_a_traceback(
+    error: OSError, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert guarded(lambda: _raise(error)) == 4
+    assert capsys.readouterr().err == said

@@ -14,18 +14,26 @@ if TYPE_CHECKING:
 __all__ = ["__version__", "open_catalog"]
 
 
-def open_catalog(path: Path | str | None = None) -> Catalog:
+def open_catalog(path: Path | str | None = None, *, store: bool | str = False, as_of: str | int = "") -> Catalog:
     """The catalog as a Python object whose methods return Polars frames.
 
     Parameters
     ----------
     path
         The DuckDB file; None means the one of the repository around the current folder.
+    store
+        True means the shared store of the settings, a text the metadata of another: ``postgres://…`` or a file.
+    as_of
+        A version or a moment (ISO 8601, UTC without a zone) of the shared store; empty means the newest.
 
     Raises
     ------
     CatalogError
-        There is no such file, or it cannot be read.
+        There is no such file or store, or it cannot be read.
+    ConfigError
+        The settings name no store.
+    UsageError
+        The store had no such version.
 
     Examples
     --------
@@ -34,4 +42,4 @@ def open_catalog(path: Path | str | None = None) -> Catalog:
     """
     from goldenctl.catalog import api
 
-    return api.open_catalog(path)
+    return api.open_catalog(path, store=store, as_of=as_of)

@@ -31,10 +31,10 @@ class Collected:
 
 
 def known_goldens(settings: Settings) -> Known:
-    """The cases and goldens of the work tree."""
-    paths = frozenset(sides.names(settings))
-    folders = {p.parent.relative_to(settings.root_path).as_posix() for p in settings.root_path.glob("*/*/model_config.yaml")}
-    return Known(settings, paths, frozenset(folders))
+    """The cases and goldens of the work tree; a case is a folder as deep as the layout's, with or without goldens."""
+    pattern = "/".join("*" * settings.layout.count("/"))
+    folders = (p.relative_to(settings.root_path).as_posix() for p in settings.root_path.glob(pattern or ".") if p.is_dir())
+    return Known(settings, frozenset(sides.names(settings)), frozenset(folders))
 
 
 def collect(

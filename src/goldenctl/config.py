@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from goldenctl.errors import ConfigError
+from goldenctl.errors import ConfigError, UsageError
 from goldenctl.layout import DEFAULT_LAYOUT, Layout
 
 MEGATRON_ROOT = "tests/functional_tests/test_cases"
@@ -117,6 +117,8 @@ class StoreSettings:
     """``postgres://…`` or a file."""
     data: str = ""
     """``s3://…`` or a folder."""
+    always: bool = False
+    """Commands mean the store unless ``--no-store`` is given."""
 
 
 @dataclass(frozen=True)
@@ -167,6 +169,18 @@ class Settings:
     def compiled_layout(self) -> Layout:
         """The layout, ready to parse paths."""
         return Layout(self.layout)
+
+    def need_root(self) -> None:
+        """Refuse to work where no folder of golden files is known.
+
+        Raises
+        ------
+        UsageError
+            The settings name none, and none was recognised.
+        """
+        if not self.root:
+            hint = 'cd to the repository, or set root in goldenctl.toml, e.g. root = "goldens"'
+            raise UsageError("no folder of golden files here", place=str(self.top), hint=hint)
 
     def tolerance_for(self, metric: str, path: str = "") -> Tolerance:
         """The tolerance of a metric, the last matching ``metric@glob`` entry winning.

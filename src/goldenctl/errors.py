@@ -43,16 +43,17 @@ class GoldenctlError(Exception):
     place
         Where: a path, a URL, a setting. Empty when the fact names it already.
     hint
-        The next command or step. Empty when there is none.
+        The next command or step; the class has one for errors that come without their own.
     """
 
     exit_code = ExitCode.FINDINGS
+    usual_hint = ""
 
     def __init__(self, fact: str, *, place: str = "", hint: str = "") -> None:
         super().__init__(fact)
         self.fact = fact
         self.place = place
-        self.hint = hint
+        self.hint = hint or self.usual_hint
 
     def __str__(self) -> str:
         """Fact, place and hint on one line each, empty ones left out."""
@@ -64,16 +65,20 @@ class UsageError(GoldenctlError):
     """Wrong use: an option, an argument or a combination of them."""
 
     exit_code = ExitCode.USAGE
+    usual_hint = "see --help of the command"
 
 
 class ConfigError(UsageError):
     """A settings file that cannot be read or holds something unknown."""
+
+    usual_hint = "correct the file and run the command again"
 
 
 class SourceError(GoldenctlError):
     """A source could not be reached, read or trusted."""
 
     exit_code = ExitCode.SOURCE
+    usual_hint = "run the command again; if that changes nothing, take another run"
 
 
 class AuthError(SourceError):
@@ -100,12 +105,14 @@ class RepoError(GoldenctlError):
     """The repository or the work tree could not be read or written."""
 
     exit_code = ExitCode.STATE
+    usual_hint = "see that it is there and that you may read and write it (ls -l), then run the command again"
 
 
 class CatalogError(GoldenctlError):
     """The catalog could not be read or written."""
 
     exit_code = ExitCode.STATE
+    usual_hint = "see that you may read and write its folder; moved away, goldenctl catalog build makes it again"
 
 
 class CatalogBusyError(CatalogError):

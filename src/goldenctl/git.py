@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from goldenctl.errors import RepoError, UsageError
+from goldenctl.errors import GoldenctlError, RepoError, UsageError
 
 _ENVIRONMENT = {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
 
@@ -80,13 +80,22 @@ class Repo:
         Raises
         ------
         UsageError
-            There is no such revision.
+            There is no such revision, or nothing is committed yet.
+        RepoError
+            There is no repository.
         """
         done = self._process(["rev-parse", "--verify", "--quiet", "--end-of-options", f"{rev}^{{commit}}"], None, check=False)
         commit = done.stdout.decode().strip()
         if done.returncode != 0 or not commit:
-            raise UsageError(f"no such revision: {rev}", hint="git fetch, or see `git branch -a` and `git log --oneline`")
+            raise self._missing(rev)
         return commit
+
+    def _missing(self, rev: str) -> GoldenctlError:
+        if not self.is_repo():
+            return no_repository(self.top)
+        if not self.text("rev-list", "--all", "--max-count=1"):
+            return UsageError("nothing is committed here yet", place=str(self.top), hint="git commit, or git fetch")
+        return UsageError(f"no such revision: {rev}", hint="git fetch, or see `git branch -a` and `git log --oneline`")
 
     def tree(self, rev: str, folder: str = "") -> dict[str, TreeEntry]:
         """Files of a revision below ``folder``: path from the top → entry. Submodules are left out."""
@@ -164,3 +173,8 @@ class Repo:
             records = self.run("--literal-pathspecs", "status", *flags, "--", *part).split(b"\0")
             out |= {r[3:].decode("utf-8", "surrogateescape") for r in records if len(r) > 3}
         return out
+
+
+def no_repository(top: Path) -> RepoError:
+    """What to say where a repository is needed and there is none."""
+    return RepoError("no git repository here", place=str(top), hint="run it inside a clone, or with -C DIR")

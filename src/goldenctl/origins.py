@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from goldenctl import catalog, trailers
+from goldenctl.catalog.places import chosen, exists
 from goldenctl.config import Settings
 from goldenctl.git import Repo
 
@@ -47,13 +48,14 @@ def _in_trailers(repo: Repo) -> dict[tuple[str, str], str]:
 
 
 def _observed(settings: Settings) -> dict[tuple[str, str], str]:
-    if not settings.catalog_path.is_file():
+    place = chosen(settings)
+    if not exists(place):
         return {}
     query = """
         SELECT o.path, o.sha256, r.provider || ':' || r.run_id FROM observation o JOIN run r ON r.id = o.run
         ORDER BY o.observed_at DESC
     """
-    rows = catalog.sql(settings.catalog_path, query).rows()
+    rows = catalog.sql(place, query).rows()
     return {(path, sha256): run for path, sha256, run in rows}  # the oldest run comes last and stays
 
 
@@ -65,7 +67,8 @@ def last_runs(settings: Settings) -> dict[str, datetime]:
     CatalogError
         The catalog is there and cannot be read.
     """
-    if not settings.catalog_path.is_file():
+    place = chosen(settings)
+    if not exists(place):
         return {}
-    rows = catalog.sql(settings.catalog_path, "SELECT path, max(observed_at) FROM observation GROUP BY path").rows()
+    rows = catalog.sql(place, "SELECT path, max(observed_at) FROM observation GROUP BY path").rows()
     return {path: when.replace(tzinfo=UTC) for path, when in rows}

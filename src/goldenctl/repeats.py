@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from goldenctl import capture, catalog, collect
+from goldenctl.catalog.places import chosen
 from goldenctl.config import Settings
 from goldenctl.errors import SourceError, UsageError
 from goldenctl.goldenfile import DocumentError, Series, read
@@ -102,7 +103,7 @@ def _recorded(word: str, settings: Settings) -> Iterator[Repeat]:
     """The observations of a run in the catalog, named by its id (``github:42#1``) or its id at the provider."""
     name = word.removeprefix(CATALOG).replace("'", "''")
     rows = catalog.sql(
-        settings.catalog_path,
+        chosen(settings),
         f"""
         SELECT o.run || ' ' || o.replicate AS run, o.path, s.metric, v.step, v."value"
         FROM observation o JOIN run r ON r.id = o.run

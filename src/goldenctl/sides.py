@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from goldenctl.config import Settings
-from goldenctl.errors import SourceError, UsageError
+from goldenctl.errors import RepoError, SourceError, UsageError
 from goldenctl.git import Repo, TreeEntry
 from goldenctl.model import GoldenKey
 
@@ -113,6 +113,22 @@ def names(settings: Settings) -> list[str]:
     """Paths of the goldens on disk, from the repository's top; nothing is read."""
     prefix = settings.root.rstrip("/") + "/" if settings.root else ""
     return [prefix + p for p in _walk(settings.root_path, settings)]
+
+
+def on_disk(settings: Settings, path: str) -> bytes | None:
+    """Bytes of a file named from the repository's top, None when there is none.
+
+    Raises
+    ------
+    RepoError
+        It is there and cannot be read.
+    """
+    try:
+        return (settings.top / path).read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as exc:
+        raise RepoError(f"cannot be read: {exc.strerror}", place=path) from exc
 
 
 def folder(name: str, path: Path, settings: Settings) -> Side:
@@ -227,7 +243,7 @@ def local(name: str, settings: Settings, resolve: Callable[[str], str]) -> Side 
 def _commit(name: str, resolve: Callable[[str], str]) -> str:
     try:
         return resolve(name)
-    except UsageError:
+    except (UsageError, RepoError):
         if name.startswith("sync:"):
             raise
         return ""

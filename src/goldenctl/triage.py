@@ -14,12 +14,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from goldenctl import rules, testconfig
+from goldenctl import rules, sides, testconfig
 from goldenctl.candidates import Known
 from goldenctl.collect import Collected
 from goldenctl.compare import MetricDiff, compare
 from goldenctl.config import Settings, Tolerance
-from goldenctl.errors import RepoError
 from goldenctl.goldenfile import Document, DocumentError, read
 from goldenctl.model import Artifact, Candidate, Conclusion, GoldenKey, Job
 from goldenctl.selection import Selection
@@ -205,7 +204,7 @@ class _Judge:
     def candidate(self, candidate: Candidate, job: Job | None) -> Row:
         """The row of a golden file that was delivered."""
         key, path = candidate.key, candidate.path
-        golden = self._golden(path)
+        golden = sides.on_disk(self._settings, path)
         config = testconfig.beside(self._settings.top / path)
         outcome, detail, moved = self._values(candidate, golden, config)
         conclusion = job.conclusion if job else Conclusion.UNKNOWN
@@ -215,14 +214,6 @@ class _Judge:
         return Row(
             name, key.case, key.platform, key.environment, outcome, detail, path, moved, required, job.url if job else ""
         )
-
-    def _golden(self, path: str) -> bytes | None:
-        try:
-            return (self._settings.top / path).read_bytes()
-        except FileNotFoundError:
-            return None
-        except OSError as exc:
-            raise RepoError(f"cannot be read: {exc.strerror}", place=path) from exc
 
     def _values(
         self, candidate: Candidate, golden: bytes | None, config: TestConfig | None

@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from goldenctl import goldenfile
-from goldenctl.catalog.rows import batches, plain
+from goldenctl.catalog.rows import batches, plain, together
 from tests.catalog.world import BROKEN, FIRST
 
 NUMBERS = st.one_of(
@@ -43,7 +43,7 @@ def same(a: float, b: float) -> bool:
 def test_the_short_cut_for_plain_documents_says_what_the_reader_says(document: dict[str, object]) -> None:
     raw = json.dumps(document).encode()
     try:
-        blocks = plain(goldenfile.decode(raw))
+        blocks = plain(raw, goldenfile.decode(raw))
     except OverflowError:
         return
     if blocks is None:
@@ -82,7 +82,7 @@ def test_a_number_beyond_float64_is_counted_as_infinite(number: str) -> None:
 
 
 def test_plain_documents_take_the_short_cut() -> None:
-    blocks = plain(goldenfile.decode(BROKEN))
+    blocks = plain(BROKEN, goldenfile.decode(BROKEN))
     assert blocks is not None
     assert [(b.metric, list(b.steps)) for b in blocks] == [("lm loss", [1, 2]), ("iteration time", [1, 2])]
     assert [math.isnan(v) for b in blocks for v in b.values] == [True, True, True, False]
@@ -95,6 +95,15 @@ def test_a_content_is_given_out_once_whatever_the_batches(limit: int) -> None:
     assert [c.metric for batch in found for c in batch.contents] == ["lm loss", "iteration time", "lm loss"]
 
 
+def test_batches_put_together_hold_each_content_once_and_all_documents() -> None:
+    parts = [next(batches([(blob, raw)])) for blob, raw in (("1", FIRST), ("2", BROKEN), ("3", FIRST + b"\n"))]
+    whole = together(parts)
+    assert [row[0] for row in whole.documents] == ["1", "2", "3"]
+    assert whole.raw_bytes == 2 * len(FIRST) + len(BROKEN) + 1
+    assert len(whole.series) == sum(len(part.series) for part in parts)
+    assert [c.metric for c in whole.contents] == ["lm loss", "iteration time", "lm loss"]
+
+
 @pytest.mark.corpus
 def test_nearly_every_value_of_the_corpus_takes_the_short_cut(corpus: object) -> None:
     from goldenctl.config import load
@@ -103,5 +112,5 @@ def test_nearly_every_value_of_the_corpus_takes_the_short_cut(corpus: object) ->
     repo = Repo(load(corpus).top)  # type: ignore[arg-type]
     entries = repo.tree("dev", "tests/functional_tests/test_cases")
     contents = [content for _, content in repo.blobs(e.blob for e in entries.values())]
-    short = [plain(goldenfile.decode(content)) for content in contents]
+    short = [plain(content, goldenfile.decode(content)) for content in contents]
     assert sum(b is not None for b in short) > 0.8 * len(contents)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from goldenctl import config, lint
-from goldenctl.errors import RepoError, UsageError
+from goldenctl.errors import UsageError
 from goldenctl.git import Repo
 from goldenctl.lint import tree
 from tests.conftest import ScratchRepo, golden_json
@@ -66,14 +66,20 @@ def test_two_processes_find_what_one_finds(make_repo: Callable[..., ScratchRepo]
     assert Counter(f.rule for f in checked(repo, workers=2).findings) == {"GV001": 20, "GV006": 30}
 
 
-def test_a_file_no_process_can_read_is_an_error_with_its_place(
+def test_a_file_that_cannot_be_read_is_a_finding_and_the_others_are_checked(
     make_repo: Callable[..., ScratchRepo], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tree, "PARALLEL_BYTES", 0)
-    repo = make_repo("r", {f"{CASE}/golden_values_dev_dgx_h100.json": A})
+    bad = golden_json(lm_loss={1: "nan"})
+    repo = make_repo("r", {f"{CASE}/golden_values_dev_dgx_h100.json": A, f"{CASE}/golden_values_dev_dgx_gb200.json": bad})
     (repo.top / CASE / "golden_values_dev_dgx_a100.json").symlink_to("nowhere.json")
-    with pytest.raises(RepoError, match=r"golden_values_dev_dgx_a100.json: cannot be read"):
-        checked(repo, workers=2)
+    (repo.top / CASE / "golden_values_lts_dgx_a100.json").mkdir()
+    found = [(f.path.rpartition("/")[2], f.rule, f.message) for f in checked(repo, workers=2).findings]
+    assert [f[:2] for f in found] == [
+        ("golden_values_dev_dgx_a100.json", "GV002"),
+        ("golden_values_dev_dgx_gb200.json", "GV001"),
+    ]
+    assert found[0][2] == "cannot be read: No such file or directory"
 
 
 def test_no_root_is_a_usage_error(tmp_path: Path) -> None:

@@ -358,7 +358,7 @@ def test_a_catalog_that_cannot_be_written_is_exit_4_and_the_result_is_still_prin
     assert case.refresh("--format", "json") == 4
     out, err = capsys.readouterr()
     assert json.loads(out)["summary"]["written"] == 1
-    assert "the golden files are written, but the catalog is not" in err
+    assert "the golden files are written, but the catalog does not know of this refresh" in err
     assert case.read(H100) == GOOD
 
 

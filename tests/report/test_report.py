@@ -134,7 +134,18 @@ class Elements(HTMLParser):
 
 def nasty() -> Report:
     diff = MetricDiff(
-        NASTY, 2, 2, 2, 0, 0, 0, 0, 1.0, 1.0, 1.0, 1.0, 1.0, 1, 1.0, 2.0, 1, 1.0, 2.0, exact=False, approximate=False
+        metric=NASTY,
+        n_golden=2,
+        n_obtained=2,
+        n_common=2,
+        missing_steps=0,
+        extra_steps=0,
+        max_rel_diff=1.0,
+        worst_step=1,
+        worst_golden=1.0,
+        worst_obtained=2.0,
+        exact=False,
+        approximate=False,
     )
     from goldenctl.goldenfile import Series
     from goldenctl.report import Metric

@@ -19,7 +19,10 @@ import polars as pl
 from goldenctl.catalog import query, states, store
 from goldenctl.catalog.blame import blame
 from goldenctl.catalog.frames import frame, temporary
+from goldenctl.catalog.homes import gather
 from goldenctl.catalog.log import goldens_named, log, on_line
+from goldenctl.catalog.places import Place, lake, shared
+from goldenctl.catalog.store import reading as opening
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
@@ -27,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Catalog:
-    """A catalog file.
+    """A catalog file, or one version of a shared store.
 
     Every method raises :class:`~goldenctl.errors.CatalogError` when the file cannot be read, and
     :class:`~goldenctl.errors.UsageError` for a name the catalog does not know.
@@ -35,12 +38,12 @@ class Catalog:
     Parameters
     ----------
     path
-        The DuckDB file.
+        The DuckDB file, or the lake.
     wait
         Seconds to wait for a process that writes.
     """
 
-    path: Path
+    path: Place
     wait: float = store.WAIT
     _held: Connection | None = field(default=None, repr=False, compare=False)
 
@@ -280,16 +283,22 @@ class Catalog:
         with self._reading() as connection:
             goldens = goldens_named(connection, pattern)
             temporary(connection, "wanted", pl.DataFrame({"golden": goldens}, schema={"golden": pl.Int64}))
-            found = frame(
+            observed = frame(
                 connection,
                 """
-                SELECT o.path, o.run, o.job, o.attempt, o.replicate, o.observed_at, s.metric, v.step, v."value"
-                FROM observation AS o JOIN wanted USING (golden)
-                JOIN series AS s USING (document) JOIN "value" AS v USING (content)
+                SELECT o.path, o.run, o.job, o.attempt, o.replicate, o.observed_at, s.metric, s.content
+                FROM observation AS o JOIN wanted USING (golden) JOIN series AS s USING (document)
+                """,
+            ).filter(metric=metric)
+            gather(connection, observed.select("content"), goldens)
+            temporary(connection, "observed", observed)
+            return frame(
+                connection,
+                """
+                SELECT o.* EXCLUDE (metric, content), v.step, v."value" FROM observed AS o JOIN gathered AS v USING (content)
                 ORDER BY o.observed_at, o.path, o.replicate, v.step
                 """,
             )
-        return found.filter(metric=metric).drop("metric")
 
     def refreshes(self) -> pl.DataFrame:
         """Every file of every refresh.
@@ -318,21 +327,35 @@ def _first_branch(connection: Connection) -> str:
     return next(iter(branches(connection)), "")
 
 
-def open_catalog(path: Path | str | None = None) -> Catalog:
-    """The catalog of a file, or of the repository around the current folder.
+def open_catalog(path: Path | str | None = None, *, store: bool | str = False, as_of: str | int = "") -> Catalog:
+    """The catalog of a file, of the repository around the current folder, or of a team.
 
     Parameters
     ----------
     path
         The DuckDB file; None means the one in the settings.
+    store
+        True means the shared store of the settings, a text the metadata of another: ``postgres://…`` or a file.
+    as_of
+        A version number or a moment (ISO 8601, UTC without a zone) of the shared store; empty means the newest.
 
     Raises
     ------
     CatalogError
-        There is no such file.
+        There is no such file or store.
+    ConfigError
+        The settings name no store.
+    UsageError
+        The store had no such version.
     """
     from goldenctl import config
 
-    file = Path(path) if path is not None else config.load(Path.cwd()).catalog_path
-    with store.reading(file):
-        return Catalog(file)
+    place: Place
+    if isinstance(store, str):
+        place = lake(store, "", str(as_of))
+    elif store or as_of != "":
+        place = shared(config.load(Path.cwd()), str(as_of))
+    else:
+        place = Path(path) if path is not None else config.load(Path.cwd()).catalog_path
+    with opening(place):
+        return Catalog(place)

@@ -86,21 +86,38 @@ def _column(items: Iterable[Any], kind: Kind) -> Array:
     return Array(list(items), type=_ARROW.get(kind, DataType.string()))
 
 
-def insert_values(connection: Connection, contents: Sequence[Content]) -> None:
-    """Append the steps and values of the contents the catalog lacks, metric by metric."""
-    known = {row[0] for row in connection.execute("SELECT DISTINCT content FROM series").fetchall()}
+def insert_values(connection: Connection, contents: Sequence[Content], homes: Mapping[int, int] | None = None) -> None:
+    """Append the steps and values of the contents the catalog lacks, metric by metric.
+
+    Parameters
+    ----------
+    homes
+        Content id → the part it is kept in; None keeps all in part 0.
+    """
+    known = _known(connection, contents) if contents else set()
     new = sorted((c for c in contents if c.id not in known), key=attrgetter("metric"))
     if not any(c.steps for c in new):
         return
-    columns: Mapping[str, Any] = {
+    columns: dict[str, Any] = {
         "content": _packed("q", [c.id.to_bytes(8, sys.byteorder, signed=True) * len(c.steps) for c in new]),
         "step": _packed("q", [c.steps for c in new]),
         "value": _packed("d", [c.values for c in new]),
     }
+    if homes:
+        columns["home"] = memoryview(b"".join(bytes((homes.get(c.id, 0),)) * len(c.steps) for c in new))
     table = Table.from_arrays([Array.from_buffer(c) for c in columns.values()], names=list(columns))
     connection.register("arriving", table.__arrow_c_stream__())
     connection.execute('INSERT INTO "value" BY NAME SELECT * FROM arriving')
     connection.unregister("arriving")
+
+
+def _known(connection: Connection, contents: Sequence[Content]) -> set[int]:
+    """Ids of those contents that the catalog has already."""
+    ids = memoryview(array("q", [c.id for c in contents]))
+    connection.register("arriving", Table.from_arrays([Array.from_buffer(ids)], names=["content"]).__arrow_c_stream__())
+    rows = connection.execute("SELECT DISTINCT content FROM series SEMI JOIN arriving USING (content)").fetchall()
+    connection.unregister("arriving")
+    return {row[0] for row in rows}
 
 
 def _packed(kind: str, parts: Iterable[bytes | array[Any]]) -> memoryview:
@@ -108,10 +125,22 @@ def _packed(kind: str, parts: Iterable[bytes | array[Any]]) -> memoryview:
     return memoryview(b"".join(parts)).cast(kind)  # type: ignore[call-overload, no-any-return]
 
 
-def write_batch(connection: Connection, batch: Batch) -> None:
-    """Write parsed documents inside the open transaction; what the catalog has already is passed over."""
-    insert_values(connection, batch.contents)
+def write_batch(connection: Connection, batch: Batch, homes: Mapping[str, int] | None = None) -> None:
+    """Write parsed documents inside the open transaction; what the catalog has already is passed over.
+
+    Parameters
+    ----------
+    homes
+        Document id → the part its values are kept in; None keeps all in part 0.
+    """
+    insert_values(connection, batch.contents, _of_contents(batch, homes) if homes else None)
     unknown = "WHERE NOT EXISTS (SELECT 1 FROM document AS old WHERE old.id = new.{})".format
     insert(connection, "text", batch.texts, TEXT, unknown("document"))
     insert(connection, "series", batch.series, SERIES, unknown("document"))
     insert(connection, "document", batch.documents, DOCUMENT, unknown("id"))
+
+
+def _of_contents(batch: Batch, homes: Mapping[str, int]) -> dict[int, int]:
+    """Content id → part, as its document's; of two documents with the same content the first counts."""
+    document, content = (list(SERIES).index(name) for name in ("document", "content"))
+    return {int(str(row[content])): homes.get(str(row[document]), 0) for row in reversed(batch.series)}

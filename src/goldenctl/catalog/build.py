@@ -11,11 +11,11 @@ import gc
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 from goldenctl import syncs
 from goldenctl.catalog import freshness, history
 from goldenctl.catalog.parsing import Parsing
+from goldenctl.catalog.places import Lake, Place
 from goldenctl.config import Settings
 from goldenctl.git import Repo
 
@@ -44,7 +44,7 @@ class Built:
 def build(
     repo: Repo,
     settings: Settings,
-    path: Path,
+    path: Place,
     branches: Sequence[str] = (),
     progress: Progress | None = None,
     wait: float = WAIT,
@@ -54,7 +54,7 @@ def build(
     Parameters
     ----------
     path
-        The catalog file; made when there is none. Documents it has are not parsed again.
+        The catalog file or lake; made when there is none. Documents it has are not parsed again.
     branches
         Branches or revisions; none means downstream and upstream of the settings, or else ``HEAD``.
     progress
@@ -87,13 +87,15 @@ def _without_collector() -> Iterator[None]:
             gc.enable()
 
 
-def _build(repo: Repo, settings: Settings, path: Path, tips: dict[str, str], progress: Progress | None, wait: float) -> Built:
+def _build(repo: Repo, settings: Settings, path: Place, tips: dict[str, str], progress: Progress | None, wait: float) -> Built:
     commits = history.read(repo, settings, tips.values())
     wanted = history.documents(commits)
-    fresh = not path.exists()
+    fresh = not isinstance(path, Lake) and not path.exists()
     parsing = Parsing(repo, wanted) if fresh else None  # parses while the clients below are being loaded
     from goldenctl.catalog import tables
 
+    if parsing:
+        tables.make(path, wait)  # now, while others parse and nothing has come yet
     missing = wanted if fresh else tables.missing(path, wanted, wait)
     parsing = parsing or Parsing(repo, missing)
     lives = history.lives(commits, tips.values())
@@ -112,7 +114,7 @@ def _build(repo: Repo, settings: Settings, path: Path, tips: dict[str, str], pro
 def update(
     repo: Repo,
     settings: Settings,
-    path: Path,
+    path: Place,
     branches: Sequence[str] = (),
     progress: Progress | None = None,
     wait: float = WAIT,

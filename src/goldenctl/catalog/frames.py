@@ -30,3 +30,26 @@ def temporary(connection: duckdb.DuckDBPyConnection, name: str, data: pl.DataFra
     register(connection, "arriving", data)
     connection.execute(f'CREATE OR REPLACE TEMP TABLE "{name}" AS SELECT * FROM arriving')  # noqa: S608 - our own names
     connection.unregister("arriving")
+
+
+def insert(connection: duckdb.DuckDBPyConnection, table: str, data: pl.DataFrame, where: str = "") -> None:
+    """Append the rows of a frame to a table, columns by name; ``where`` filters them under the name ``new``."""
+    register(connection, "arriving", data)
+    connection.execute(f'INSERT INTO "{table}" BY NAME SELECT * FROM arriving AS new {where}')  # noqa: S608 - our own names
+    connection.unregister("arriving")
+
+
+def clear(connection: duckdb.DuckDBPyConnection, table: str, keys: Sequence[str], data: pl.DataFrame) -> None:
+    """Delete the rows of a table whose key is in a frame."""
+    register(connection, "departing", data.select(keys))
+    same = " AND ".join(f'd."{k}" = t."{k}"' for k in keys)
+    connection.execute(f'DELETE FROM "{table}" AS t USING departing AS d WHERE {same}')  # noqa: S608 - our own names
+    connection.unregister("departing")
+
+
+def known_contents(connection: duckdb.DuckDBPyConnection, ids: Sequence[int] | pl.Series) -> list[int]:
+    """Those of the content ids that the catalog has already."""
+    register(connection, "arriving", pl.DataFrame({"content": pl.Series(ids, dtype=pl.Int64)}))
+    rows = connection.execute("SELECT DISTINCT content FROM series JOIN arriving USING (content)").fetchall()
+    connection.unregister("arriving")
+    return [row[0] for row in rows]

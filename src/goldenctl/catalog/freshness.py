@@ -12,9 +12,10 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from goldenctl.catalog.places import Lake, Place
 from goldenctl.config import Settings
-from goldenctl.errors import RepoError, UsageError
-from goldenctl.git import Repo
+from goldenctl.errors import UsageError
+from goldenctl.git import Repo, no_repository
 
 _ALGORITHM = "1"
 """Raised when the same history would give other rows, so that an update takes nothing for done."""
@@ -36,7 +37,7 @@ def tips(repo: Repo, settings: Settings, branches: Sequence[str] = ()) -> dict[s
         There is no repository.
     """
     if not (repo.top / ".git").exists() and not repo.is_repo():
-        raise RepoError("no git repository here", place=str(repo.top), hint="run it inside a clone, or with -C DIR")
+        raise no_repository(repo.top)
     if not branches:
         found = _refs(repo, (settings.sync.downstream, settings.sync.upstream))
         return found or {"HEAD": repo.commit_of("HEAD")}
@@ -58,12 +59,14 @@ def _resolve(repo: Repo, settings: Settings, name: str) -> str:
     return syncs.resolve(repo, settings, name)
 
 
-def up_to_date(repo: Repo, settings: Settings, path: Path, branches: Sequence[str] = ()) -> dict[str, str] | None:
+def up_to_date(repo: Repo, settings: Settings, path: Place, branches: Sequence[str] = ()) -> dict[str, str] | None:
     """Branch → commit when the catalog holds exactly that, or None when there may be something to do.
 
     Without ``branches`` those of the last build are meant.
     """
     note = _note(path)
+    if isinstance(path, Lake):
+        return None
     try:
         now = tips(repo, settings, branches or (tuple(note["tips"]) if note else ()))
     except UsageError:
@@ -71,7 +74,7 @@ def up_to_date(repo: Repo, settings: Settings, path: Path, branches: Sequence[st
     return now if note is not None and note == _state(path, settings, now) else None
 
 
-def last_branches(repo: Repo, settings: Settings, path: Path) -> tuple[str, ...]:
+def last_branches(repo: Repo, settings: Settings, path: Place) -> tuple[str, ...]:
     """The branches of the last build, if all still exist; empty when there was none."""
     note = _note(path)
     names = tuple(note["tips"]) if note else ()
@@ -82,8 +85,10 @@ def last_branches(repo: Repo, settings: Settings, path: Path) -> tuple[str, ...]
     return names
 
 
-def remember(path: Path, settings: Settings, built: dict[str, str]) -> None:
+def remember(path: Place, settings: Settings, built: dict[str, str]) -> None:
     """Leave a note for the next update."""
+    if isinstance(path, Lake):
+        return  # a note here would say nothing of what others write there
     with suppress(OSError):
         _note_file(path).write_text(json.dumps(_state(path, settings, built)), "utf-8")
 
@@ -92,7 +97,9 @@ def _note_file(path: Path) -> Path:
     return path.with_name(f"{path.name}.built")
 
 
-def _note(path: Path) -> dict[str, dict[str, str]] | None:
+def _note(path: Place) -> dict[str, dict[str, str]] | None:
+    if isinstance(path, Lake):
+        return None
     try:
         note = json.loads(_note_file(path).read_text("utf-8"))
     except (OSError, ValueError):

@@ -45,12 +45,19 @@ def goldens_named(connection: Connection, pattern: str) -> list[int]:
         below = path.removeprefix(prefix)
         for name in (path, below, below.rpartition("/")[0]):
             names.setdefault(name, set()).add(golden)
+    for golden, case in _cases(connection):
+        names.setdefault(case, set()).add(golden)
     found = names.get(pattern) or {g for n, ids in names.items() if fnmatchcase(n, pattern) for g in ids}
     if not found:
         near = difflib.get_close_matches(pattern, names, n=1, cutoff=0.4)
         hint = f"did you mean {near[0]!r}?" if near else "goldenctl catalog build"
         raise UsageError(f"the catalog has no golden {pattern!r}", hint=hint)
     return sorted(found)
+
+
+def _cases(connection: Connection) -> list[tuple[int, str]]:
+    """Golden and ``model/test_case``: where nobody has read git yet, root is unknown and a path tells no case."""
+    return connection.execute("SELECT id, model || '/' || test_case FROM golden").fetchall()
 
 
 def branches(connection: Connection) -> list[str]:

@@ -18,7 +18,7 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import BinaryIO
 
-from goldenctl.catalog.rows import Batch, batches
+from goldenctl.catalog.rows import Batch, batches, together
 from goldenctl.errors import RepoError
 from goldenctl.git import Repo
 
@@ -28,6 +28,8 @@ _MOST = 4
 """Processes at most: one writes what all parse, and more would wait for it."""
 _RUN = 64
 """Neighbouring documents that stay together: they share delta bases in the pack, and grids."""
+_PORTION = 24 << 20
+"""Raw bytes of documents that travel together; what has arrived while the last were being written is written together."""
 _PROGRAM = "import sys; sys.path[:0] = [sys.argv[1]]; from goldenctl.catalog.parsing import main; main()"
 _Message = Batch | RepoError | None
 """A batch, what went wrong, or the end."""
@@ -71,11 +73,18 @@ class Parsing:
             for process in self._workers:
                 stack.callback(process.wait)
                 stack.callback(process.kill)
-            for _ in self._workers:
-                while (message := self._queue.get()) is not None:
+            open_ends = len(self._workers)
+            while open_ends:
+                messages = [self._queue.get()]
+                while not self._queue.empty():
+                    messages.append(self._queue.get())
+                open_ends -= messages.count(None)
+                for message in messages:
                     if isinstance(message, RepoError):
                         raise message
-                    yield message
+                arrived = [message for message in messages if isinstance(message, Batch)]
+                if arrived:
+                    yield together(arrived)
 
     def _receive(self, process: subprocess.Popen[bytes], blobs: Sequence[str]) -> None:
         """Pass on what a process sends, until its end."""
@@ -110,7 +119,7 @@ def main() -> None:
     blobs = sys.stdin.read().split()
     out: BinaryIO = sys.stdout.buffer
     try:
-        for batch in batches(Repo(Path(sys.argv[2])).blobs(blobs)):
+        for batch in batches(Repo(Path(sys.argv[2])).blobs(blobs), _PORTION):
             pickle.dump(batch, out, protocol=pickle.HIGHEST_PROTOCOL)
             out.flush()
         pickle.dump(None, out)

@@ -10,6 +10,7 @@ import duckdb
 
 from goldenctl.catalog import store
 from goldenctl.catalog.frames import frame
+from goldenctl.catalog.places import Lake, Place
 from goldenctl.errors import CatalogError, UsageError
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ class Status:
 
     path: str
     size: int
-    """Bytes of the file."""
+    """Bytes of the file, or of a lake's data files."""
     schema_version: int
     rows: dict[str, int]
     """Public table → number of rows."""
@@ -36,7 +37,7 @@ class Status:
     """Branch → commit its history was read to; empty before the first build."""
 
 
-def status(path: Path, wait: float = store.WAIT) -> Status:
+def status(path: Place, wait: float = store.WAIT) -> Status:
     """Size, schema version, row counts and branches of a catalog.
 
     Raises
@@ -48,15 +49,21 @@ def status(path: Path, wait: float = store.WAIT) -> Status:
         rows = {t: _one(connection, f'SELECT count(*) FROM "{t}"') for t in TABLES}  # noqa: S608 - our own names
         version = _one(connection, "SELECT \"value\"::INTEGER FROM meta WHERE key = 'schema_version'")
         tips = connection.execute('SELECT branch, arg_max("commit", position) FROM line GROUP BY branch ORDER BY branch')
-        return Status(str(path), path.stat().st_size, version, rows, dict(tips.fetchall()))
+        return Status(str(path), _size(connection, path), version, rows, dict(tips.fetchall()))
+
+
+def _size(connection: duckdb.DuckDBPyConnection, place: Place) -> int:
+    if isinstance(place, Lake):
+        return _one(connection, "SELECT sum(file_size_bytes + delete_file_size_bytes)::BIGINT FROM ducklake_table_info('lake')")
+    return place.stat().st_size
 
 
 def _one(connection: duckdb.DuckDBPyConnection, query: str) -> int:
     row = connection.execute(query).fetchone()
-    return int(row[0]) if row else 0
+    return int(row[0] or 0) if row else 0
 
 
-def sql(path: Path, query: str, wait: float = store.WAIT) -> pl.DataFrame:
+def sql(path: Place, query: str, wait: float = store.WAIT) -> pl.DataFrame:
     """The result of one SQL query, which can neither write nor reach a file or the network.
 
     Raises
@@ -85,7 +92,7 @@ def ask(connection: duckdb.DuckDBPyConnection, query: str) -> pl.DataFrame:
         raise UsageError(f"the query failed: {exc}", hint="goldenctl catalog sql 'SHOW TABLES'") from exc
 
 
-def export(path: Path, folder: Path, wait: float = store.WAIT) -> list[Path]:
+def export(path: Place, folder: Path, wait: float = store.WAIT) -> list[Path]:
     """Write every table as one Parquet file each; the view ``golden_value`` is a join of them.
 
     Returns

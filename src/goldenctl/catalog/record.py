@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 
 import duckdb
 
@@ -15,6 +14,8 @@ from goldenctl.catalog import store
 from goldenctl.catalog.arrow import clear, insert, replace, write_batch
 from goldenctl.catalog.columns import ARTIFACT, GOLDEN, JOB, OBSERVATION, REFRESH, REFRESH_FILE, RUN
 from goldenctl.catalog.history import golden_id
+from goldenctl.catalog.homes import home_of
+from goldenctl.catalog.places import Place
 from goldenctl.catalog.rows import Batch, batches, utf8
 from goldenctl.model import Artifact, Candidate, FileResult, GoldenKey, Job, RefreshResult, Run
 from goldenctl.sides import content_id
@@ -25,13 +26,13 @@ def run_id(run: Run) -> str:
     return f"{run.provider}:{run.id}#{run.attempt}"
 
 
-def record_refresh(path: Path, result: RefreshResult, documents: Mapping[str, bytes], wait: float = store.WAIT) -> None:
+def record_refresh(path: Place, result: RefreshResult, documents: Mapping[str, bytes], wait: float = store.WAIT) -> None:
     """Record a refresh with its runs, jobs, artifacts, files and the documents it wrote.
 
     Parameters
     ----------
     path
-        The catalog file; made when there is none.
+        The catalog file or lake; made when there is none.
     result
         What became of each file. Recorded again under the same id, it replaces what was there.
     documents
@@ -47,8 +48,9 @@ def record_refresh(path: Path, result: RefreshResult, documents: Mapping[str, by
     parsed = _parse(documents.values())
     now = _utc(datetime.now(UTC))
     blobs = {name: content_id(raw) for name, raw in documents.items()}
-    with store.writing(path, wait) as connection:
-        _write_batches(connection, parsed)
+    homes = {blobs[f.path]: home_of(f.key.model, f.key.test_case) for f in result.files if f.path in blobs}
+    with store.writing(path, wait, about=f"refresh {result.id}") as connection:
+        _write_batches(connection, parsed, homes)
         _write_runs(connection, result.runs, now)
         goldens = _goldens(connection, {f.path: f.key for f in result.files})
         runs = [run_id(run) for run in result.runs]
@@ -59,7 +61,7 @@ def record_refresh(path: Path, result: RefreshResult, documents: Mapping[str, by
         insert(connection, "refresh_file", rows, REFRESH_FILE)
 
 
-def record_run(path: Path, run: Run, candidates: Sequence[Candidate], wait: float = store.WAIT) -> int:
+def record_run(path: Place, run: Run, candidates: Sequence[Candidate], wait: float = store.WAIT) -> int:
     """Record what a run produced, without touching any file.
 
     Returns
@@ -74,8 +76,9 @@ def record_run(path: Path, run: Run, candidates: Sequence[Candidate], wait: floa
     """
     parsed = _parse(c.content for c in candidates)
     now = _utc(datetime.now(UTC))
-    with store.writing(path, wait) as connection:
-        _write_batches(connection, parsed)
+    homes = {content_id(c.content): home_of(c.key.model, c.key.test_case) for c in candidates}
+    with store.writing(path, wait, about=f"record {run_id(run)}") as connection:
+        _write_batches(connection, parsed, homes)
         _write_runs(connection, [run], now)
         goldens = _goldens(connection, {c.path: c.key for c in candidates})
         before = _count(connection)
@@ -93,9 +96,9 @@ def _parse(contents: Iterable[bytes]) -> list[Batch]:
     return list(batches({content_id(raw): raw for raw in contents}.items()))
 
 
-def _write_batches(connection: duckdb.DuckDBPyConnection, parsed: Iterable[Batch]) -> None:
+def _write_batches(connection: duckdb.DuckDBPyConnection, parsed: Iterable[Batch], homes: Mapping[str, int]) -> None:
     for batch in parsed:
-        write_batch(connection, batch)
+        write_batch(connection, batch, homes)
 
 
 def _write_runs(connection: duckdb.DuckDBPyConnection, runs: Sequence[Run], now: datetime | None) -> None:

@@ -3,7 +3,7 @@
 
 -- version 1
 
-CREATE TABLE meta (key VARCHAR PRIMARY KEY, value VARCHAR NOT NULL);
+CREATE TABLE meta (key VARCHAR NOT NULL, value VARCHAR NOT NULL); -- no keys: DuckLake has none
 
 -- One row per golden file, through all its renames.
 CREATE TABLE golden (
@@ -192,3 +192,9 @@ JOIN golden AS g ON g.id = r.golden
 JOIN "commit" AS c ON c.id = r."commit"
 JOIN series AS s ON s.document = r.document
 JOIN "value" AS v ON v.content = s.content;
+
+-- version 2
+
+-- Which part of the values a series is kept in: 0, or a number made from the case whose run brought it first.
+-- A store keeps each part in files of its own, so that the history of one case is read from few of them.
+ALTER TABLE "value" ADD COLUMN home UTINYINT DEFAULT 0;

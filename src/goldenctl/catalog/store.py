@@ -1,4 +1,4 @@
-"""Open the catalog file: one writer at a time, a bounded wait, the schema migrated forward.
+"""Open the catalog: one writer at a time, a bounded wait, the schema migrated forward.
 
 A DuckDB file open for writing shuts out every other process, so nobody keeps it open: each writing is one
 short transaction and each reading one question. A lock file beside the catalog is the turnstile. A writer
@@ -18,11 +18,13 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import duckdb
 from filelock import FileLock, Timeout
 
+from goldenctl.catalog.places import Lake, Place
 from goldenctl.config import own_folder
 from goldenctl.errors import CatalogBusyError, CatalogError
 
@@ -51,17 +53,21 @@ def migrations() -> tuple[str, ...]:
 
 
 @contextmanager
-def writing(path: Path, wait: float = WAIT, done: Callable[[], None] = lambda: None) -> Iterator[duckdb.DuckDBPyConnection]:
+def writing(
+    place: Place, wait: float = WAIT, done: Callable[[], None] = lambda: None, about: str = ""
+) -> Iterator[duckdb.DuckDBPyConnection]:
     """One transaction: committed at the end, rolled back when anything is raised.
 
     Parameters
     ----------
-    path
-        The catalog file; made with its folder when there is none.
+    place
+        The catalog file or the lake; made when there is none.
     wait
         Seconds to wait for other processes.
     done
         Called after a commit, when the file is closed and the lock still held.
+    about
+        What a lake's version says of itself; a file keeps no versions.
 
     Raises
     ------
@@ -70,24 +76,29 @@ def writing(path: Path, wait: float = WAIT, done: Callable[[], None] = lambda: N
     CatalogError
         The file is no catalog, is newer than this program, or cannot be written.
     """
-    _make_folder(path)
-    with _turnstile(path, wait) as deadline:
-        connection = _connect(path, deadline, wait, read_only=False)
+    if isinstance(place, Lake):
+        with _lake().writing(place, wait, about) as connection:
+            yield connection
+        done()
+        return
+    _make_folder(place)
+    with turnstile(place, wait) as deadline:
+        connection = _connect(place, deadline, wait, read_only=False)
         try:
-            _migrate(connection, path)
+            migrate(connection, str(place))
             connection.execute("BEGIN")
             yield connection
             connection.execute("COMMIT")
         except duckdb.Error as exc:
-            raise CatalogError(f"cannot be written: {_first_line(exc)}", place=str(path)) from exc
+            raise CatalogError(f"cannot be written: {first_line(exc)}", place=str(place)) from exc
         finally:
             connection.close()
         done()
 
 
 @contextmanager
-def reading(path: Path, wait: float = WAIT) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A read-only connection; others may read at the same time, writers wait until it is closed.
+def reading(place: Place, wait: float = WAIT) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A read-only connection; others may read at the same time, writers of a file wait until it is closed.
 
     Raises
     ------
@@ -96,20 +107,36 @@ def reading(path: Path, wait: float = WAIT) -> Iterator[duckdb.DuckDBPyConnectio
     CatalogError
         There is no catalog, or it cannot be read by this program.
     """
-    if not path.exists():
-        raise CatalogError("there is no catalog yet", place=str(path), hint="goldenctl catalog build")
-    with _turnstile(path, wait) as deadline:
-        connection = _connect(path, deadline, wait, read_only=True)
-        if _version(connection, path) < len(migrations()):
-            connection.close()
-            _upgrade(path, deadline, wait)
-            connection = _connect(path, deadline, wait, read_only=True)
+    if isinstance(place, Lake):
+        with _lake().reading(place, wait) as connection:
+            yield connection
+        return
+    connection = _readable(place, wait)
     try:
         yield connection
     except duckdb.Error as exc:
-        raise CatalogError(f"cannot be read: {_first_line(exc)}", place=str(path)) from exc
+        raise CatalogError(f"cannot be read: {first_line(exc)}", place=str(place)) from exc
     finally:
         connection.close()
+
+
+def _lake() -> ModuleType:
+    from goldenctl.catalog import lake  # a file needs none of it
+
+    return lake
+
+
+def _readable(path: Path, wait: float) -> duckdb.DuckDBPyConnection:
+    """A read-only connection to a file of the newest schema."""
+    if not path.exists():
+        raise CatalogError("there is no catalog yet", place=str(path), hint="goldenctl catalog build")
+    with turnstile(path, wait) as deadline:
+        connection = _connect(path, deadline, wait, read_only=True)
+        if version(connection, str(path)) < len(migrations()):
+            connection.close()
+            _upgrade(path, deadline, wait)
+            connection = _connect(path, deadline, wait, read_only=True)
+    return connection
 
 
 def _make_folder(path: Path) -> None:
@@ -123,7 +150,7 @@ def _make_folder(path: Path) -> None:
 
 
 @contextmanager
-def _turnstile(path: Path, wait: float) -> Iterator[float]:
+def turnstile(path: Path, wait: float) -> Iterator[float]:
     """Hold the lock file; yields the moment at which the wait is over."""
     deadline = time.monotonic() + wait
     lock = FileLock(f"{path}.lock")
@@ -197,7 +224,7 @@ def _open(path: Path, read_only: bool) -> duckdb.DuckDBPyConnection:
 
 def _unusable(path: Path, exc: duckdb.Error) -> CatalogError:
     hint = "move it away; goldenctl catalog build makes it again from git"
-    return CatalogError(f"cannot be opened: {_first_line(exc)}", place=str(path), hint=hint)
+    return CatalogError(f"cannot be opened: {first_line(exc)}", place=str(path), hint=hint)
 
 
 def _command_of(pid: str) -> str:
@@ -208,12 +235,13 @@ def _command_of(pid: str) -> str:
     return ""
 
 
-def _first_line(exc: BaseException) -> str:
+def first_line(exc: BaseException) -> str:
+    """The first line of a foreign error's message."""
     return str(exc).partition("\n")[0]
 
 
-def _version(connection: duckdb.DuckDBPyConnection, path: Path) -> int:
-    """The schema version of an open catalog; 0 for an empty file.
+def version(connection: duckdb.DuckDBPyConnection, place: str) -> int:
+    """The schema version of an open catalog; 0 for an empty one.
 
     Raises
     ------
@@ -223,37 +251,40 @@ def _version(connection: duckdb.DuckDBPyConnection, path: Path) -> int:
     try:
         row = connection.execute("SELECT \"value\" FROM meta WHERE key = 'schema_version'").fetchone()
     except duckdb.Error:
+        tables = "SELECT 1 FROM duckdb_tables() WHERE database_name = current_database()"
         row = None
-        if not connection.execute("SELECT table_name FROM duckdb_tables()").fetchall():
+        if not connection.execute(tables).fetchone():
             return 0
     if row is None or not str(row[0]).isdecimal():
-        raise CatalogError("is a DuckDB file, but no catalog of goldenctl", place=str(path), hint="name another file")
-    version = int(row[0])
-    if version > len(migrations()):
+        raise CatalogError("is a DuckDB file, but no catalog of goldenctl", place=place, hint="name another file")
+    found = int(row[0])
+    if found > len(migrations()):
         raise CatalogError(
-            f"has schema version {version}, and this goldenctl knows up to {len(migrations())}",
-            place=str(path),
+            f"has schema version {found}, and this goldenctl knows up to {len(migrations())}",
+            place=place,
             hint="upgrade goldenctl, or move the file away and run goldenctl catalog build",
         )
-    return version
+    return found
 
 
 def _upgrade(path: Path, deadline: float, wait: float) -> None:
     connection = _connect(path, deadline, wait, read_only=False)
     try:
-        _migrate(connection, path)
+        migrate(connection, str(path))
     finally:
         connection.close()
 
 
-def _migrate(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
-    """Bring the schema to the newest version, all of it or nothing."""
-    version = _version(connection, path)
-    if version == len(migrations()):
+def migrate(connection: duckdb.DuckDBPyConnection, place: str, besides: str = "SELECT 1") -> None:
+    """Bring the schema to the newest version, all of it or nothing; ``besides`` is done in the same transaction."""
+    found = version(connection, place)
+    if found == len(migrations()):
         return
     connection.execute("BEGIN")
-    for block in migrations()[version:]:
+    for block in migrations()[found:]:
         connection.execute(block)
     # no parameter: it would make DuckDB import pandas where that is installed, which takes longer than all the rest
-    connection.execute(f"INSERT OR REPLACE INTO meta VALUES ('schema_version', '{len(migrations())}')")  # noqa: S608
+    connection.execute("DELETE FROM meta WHERE key = 'schema_version'")
+    connection.execute(f"INSERT INTO meta VALUES ('schema_version', '{len(migrations())}')")  # noqa: S608
+    connection.execute(besides)
     connection.execute("COMMIT")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import duckdb
 
@@ -13,6 +12,7 @@ from goldenctl.catalog import history, store
 from goldenctl.catalog.arrow import Rows, insert, replace, write_batch
 from goldenctl.catalog.columns import COMMIT, GOLDEN, LINE, LIVING, META, REFRESH, REFRESH_FILE, REVISION, RUN, SYNC, Schema
 from goldenctl.catalog.history import Commit, Lives, Revision
+from goldenctl.catalog.places import Lake, Place
 from goldenctl.catalog.rows import Batch, utf8
 from goldenctl.config import Settings
 from goldenctl.layout import Layout
@@ -32,16 +32,25 @@ class History:
     landings: Sequence[Sync]
 
 
-def missing(path: Path, documents: Iterable[str], wait: float) -> list[str]:
-    """Those of the blob ids the catalog has no document for, in the same order."""
+def missing(path: Place, documents: Iterable[str], wait: float) -> list[str]:
+    """Those of the blob ids the catalog has no document for, in the same order; a lake is made when there is none."""
+    if isinstance(path, Lake):
+        with store.writing(path, wait, about="catalog build: schema"):
+            pass
     with store.reading(path, wait) as connection:
         known = {row[0] for row in connection.execute("SELECT id FROM document").fetchall()}
     return [blob for blob in documents if blob not in known]
 
 
-def add(path: Path, batch: Batch, wait: float) -> None:
+def make(path: Place, wait: float) -> None:
+    """Have the tables there, and of the newest version."""
+    with store.writing(path, wait):
+        pass
+
+
+def add(path: Place, batch: Batch, wait: float) -> None:
     """Add the documents of one batch with their series and values."""
-    with store.writing(path, wait) as connection:
+    with store.writing(path, wait, about="catalog build: documents") as connection:
         write_batch(connection, batch)
 
 
@@ -73,12 +82,12 @@ def prepare(found: History, settings: Settings) -> Prepared:
     )
 
 
-def replace_history(path: Path, prepared: Prepared, wait: float, done: Callable[[], None]) -> None:
+def replace_history(path: Place, prepared: Prepared, wait: float, done: Callable[[], None]) -> None:
     """Put a history in the place of what was there; what was recorded stays.
 
     ``done`` is called once the file is closed, before anybody else may write it.
     """
-    with store.writing(path, wait, done) as connection:
+    with store.writing(path, wait, done, about="catalog build: history") as connection:
         for table, rows, schema in prepared.tables:
             connection.execute(f'DELETE FROM "{table}"')  # noqa: S608 - our own names
             insert(connection, table, rows, schema)

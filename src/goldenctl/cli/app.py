@@ -38,6 +38,7 @@ COMMANDS: tuple[str, ...] = (
     "archive",
     "report",
     "install",
+    "store",
     "merge-driver",
     "textconv",
 )
@@ -59,6 +60,8 @@ def run(args: list[str]) -> int:
         command = f"goldenctl {wanted}" if wanted in COMMANDS else "goldenctl"
         output.error(f"{message}\n  next: {command} --help")
         return int(ExitCode.USAGE)
+    if result == ExitCode.INTERRUPTED:
+        raise KeyboardInterrupt  # the parser has caught it and said nothing
     return result if isinstance(result, int) else int(ExitCode.OK)
 
 

@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from goldenctl.cli import output
+from goldenctl.cli import options, output
 from goldenctl.cli.log import named
+from goldenctl.cli.placing import AsOfOption, StoreOption
 from goldenctl.errors import ExitCode
 
 COLUMNS = ("metric", "commit", "date", "via", "run", "unchanged since", "subject")
@@ -18,21 +19,22 @@ SPARE = ("unchanged since", "subject", "via")
 
 def command(
     path: Annotated[str, typer.Argument(help="A golden's path, a case, or a glob of either.")],
-    branch: Annotated[
-        str, typer.Option("--branch", help="Branch whose values are meant; downstream by default.", show_default=False)
-    ] = "",
-    format: Annotated[output.Format, typer.Option("--format", help="How to print.")] = output.Format.TABLE,
+    branch: options.Branch = "",
+    store: StoreOption = None,
+    as_of: AsOfOption = "",
+    format: options.Form = output.Format.TABLE,
 ) -> int:
     """Show, metric by metric, the commit, sync and run that today's values come from, and since when they are unchanged.
 
     Example: goldenctl blame goldens/moe/gpt3_mcore_te_tp2_pp2/golden_values_dev_dgx_h100.json
     """
     from goldenctl import config
-    from goldenctl.catalog import store
     from goldenctl.catalog.blame import blame
+    from goldenctl.catalog.places import chosen
+    from goldenctl.catalog.store import reading
 
     settings = config.load(Path.cwd())
-    with store.reading(settings.catalog_path) as connection:
+    with reading(chosen(settings, store=store, as_of=as_of)) as connection:
         rows = blame(connection, named(path, settings), branch).rows(named=True)
     for row in rows:
         row["date"] = f"{row['date'].isoformat()}Z"

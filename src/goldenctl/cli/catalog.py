@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from goldenctl.cli import filling, output
+from goldenctl.cli import filling, options, output
+from goldenctl.cli.placing import AsOfOption, StoreOption
 from goldenctl.errors import ExitCode
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from goldenctl.catalog.places import Place
     from goldenctl.catalog.query import Status
 
 app = typer.Typer(
@@ -29,22 +31,22 @@ class SqlFormat(StrEnum):
     CSV = "csv"
 
 
-CatalogOption = Annotated[
-    Path | None, typer.Option("--catalog", help="Catalog file instead of the one in the settings.", show_default=False)
-]
-WaitOption = Annotated[float, typer.Option("--wait", help="Seconds to wait for another process.", min=0.0)]
-
-
-def _path(catalog: Path | None) -> Path:
+def _place(catalog: Path | None, store: bool | None, as_of: str = "") -> Place:
     from goldenctl import config
+    from goldenctl.catalog.places import chosen
 
-    return catalog.absolute() if catalog else config.load(Path.cwd()).catalog_path
+    if catalog and not store and not as_of:
+        return catalog.absolute()
+    return chosen(config.load(Path.cwd()), catalog=catalog, store=store, as_of=as_of)
 
 
 BranchOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--branch", help="Branch to read; may be given several times. [default: those of the sync settings]", show_default=False
+        "--branch",
+        metavar="B",
+        help="Branch whose commits are read; may be repeated.",
+        show_default="those of the sync settings",
     ),
 ]
 
@@ -52,36 +54,44 @@ BranchOption = Annotated[
 @app.command()
 def build(
     branch: BranchOption = None,
-    catalog: CatalogOption = None,
-    wait: WaitOption = 30.0,
-    format: Annotated[output.Format, typer.Option("--format")] = output.Format.TABLE,
+    catalog: options.Catalog = None,
+    wait: options.LockWait = 30.0,
+    store: StoreOption = None,
+    format: options.Form = output.Format.TABLE,
 ) -> int:
     """Fill the catalog from git history; a build that was stopped goes on where it was.
 
     Example: goldenctl catalog build
     """
-    return filling.fill(new_only=False, branches=branch or (), catalog=catalog, wait=wait, as_json=format is output.Format.JSON)
+    return filling.fill(
+        new_only=False, branches=branch or (), catalog=catalog, store=store, wait=wait, as_json=format is output.Format.JSON
+    )
 
 
 @app.command()
 def update(
     branch: BranchOption = None,
-    catalog: CatalogOption = None,
-    wait: WaitOption = 30.0,
-    format: Annotated[output.Format, typer.Option("--format")] = output.Format.TABLE,
+    catalog: options.Catalog = None,
+    wait: options.LockWait = 30.0,
+    store: StoreOption = None,
+    format: options.Form = output.Format.TABLE,
 ) -> int:
     """Take in what is new in git since the last build.
 
     Example: goldenctl catalog update
     """
-    return filling.fill(new_only=True, branches=branch or (), catalog=catalog, wait=wait, as_json=format is output.Format.JSON)
+    return filling.fill(
+        new_only=True, branches=branch or (), catalog=catalog, store=store, wait=wait, as_json=format is output.Format.JSON
+    )
 
 
 @app.command()
 def status(
-    catalog: CatalogOption = None,
-    wait: WaitOption = 30.0,
-    format: Annotated[output.Format, typer.Option("--format")] = output.Format.TABLE,
+    catalog: options.Catalog = None,
+    wait: options.LockWait = 30.0,
+    store: StoreOption = None,
+    as_of: AsOfOption = "",
+    format: options.Form = output.Format.TABLE,
 ) -> int:
     """Say what the catalog holds.
 
@@ -89,7 +99,7 @@ def status(
     """
     from goldenctl.catalog.query import status
 
-    found = status(_path(catalog), wait)
+    found = status(_place(catalog, store, as_of), wait)
     if format is output.Format.JSON:
         output.json(_status_json(found))
         return ExitCode.OK
@@ -112,9 +122,11 @@ def _status_json(found: Status) -> dict[str, Any]:
 @app.command()
 def sql(
     query: Annotated[str, typer.Argument(help="One SQL query; it can only read.")],
-    catalog: CatalogOption = None,
-    wait: WaitOption = 30.0,
-    format: Annotated[SqlFormat, typer.Option("--format")] = SqlFormat.TABLE,
+    catalog: options.Catalog = None,
+    wait: options.LockWait = 30.0,
+    store: StoreOption = None,
+    as_of: AsOfOption = "",
+    format: Annotated[SqlFormat, typer.Option("--format", help="How to print.")] = SqlFormat.TABLE,
 ) -> int:
     """Ask the catalog in DuckDB's SQL, read only, without access to files and network.
 
@@ -122,7 +134,7 @@ def sql(
     """
     from goldenctl.catalog.query import sql
 
-    rows = sql(_path(catalog), query, wait)
+    rows = sql(_place(catalog, store, as_of), query, wait)
     if format is SqlFormat.JSON:
         output.json(rows.to_dicts())
     elif format is SqlFormat.CSV:
@@ -141,8 +153,11 @@ def _table(rows: pl.DataFrame) -> None:
 @app.command()
 def export(
     to: Annotated[Path, typer.Option("--to", help="Folder for one Parquet file a table.")],
-    catalog: CatalogOption = None,
-    wait: WaitOption = 30.0,
+    catalog: options.Catalog = None,
+    wait: options.LockWait = 30.0,
+    store: StoreOption = None,
+    as_of: AsOfOption = "",
+    form: options.Form = output.Format.TABLE,
 ) -> int:
     """Copy every table into Parquet files.
 
@@ -150,6 +165,6 @@ def export(
     """
     from goldenctl.catalog.query import export
 
-    for path in export(_path(catalog), to, wait):
-        output.result(str(path))
+    written = export(_place(catalog, store, as_of), to, wait)
+    output.listed("files", [str(path) for path in written], form)
     return ExitCode.OK

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from goldenctl.cli import output
+from goldenctl.cli import options, output
 from goldenctl.cli.output import Format
 from goldenctl.coverage import State
-from goldenctl.errors import ExitCode, UsageError
+from goldenctl.errors import CatalogError, ExitCode, UsageError
 
 if TYPE_CHECKING:
     from goldenctl.config import Settings
@@ -35,38 +35,48 @@ MARKS = {
 
 def command(
     recipes: Annotated[
-        list[str] | None, typer.Option(help="Glob of CI recipes from the repository's top; Megatron-LM's by itself.")
+        list[str] | None,
+        typer.Option(help="Glob of CI recipes from the top, Megatron-LM's without; may be repeated."),
     ] = None,
-    case: Annotated[list[str] | None, typer.Option(help="Only cases that match this glob; repeatable.")] = None,
-    platform: Annotated[list[str] | None, typer.Option(help="Only this platform; repeatable.")] = None,
-    state: Annotated[list[State] | None, typer.Option(help="Only goldens in this state; repeatable.")] = None,
+    case: options.Cases = None,
+    platform: options.Platforms = None,
+    state: Annotated[list[State] | None, typer.Option(help="Only goldens in this state; may be repeated.")] = None,
     stale_after: Annotated[int, typer.Option(min=0, help="Days a golden may be older than its newest sibling.")] = 30,
-    format: Annotated[Format, typer.Option("--format", help="How to print.")] = Format.TABLE,
+    format: options.Form = Format.TABLE,
 ) -> int:
     """Show which goldens are present, missing, orphaned, unknown, exempt, inactive or stale, per case and platform.
 
     Example: goldenctl coverage --recipes "tests/test_utils/recipes/**/*.yaml" --state missing
     """
-    from goldenctl import collect, config, origins
+    from goldenctl import collect, config
     from goldenctl import coverage as stage
     from goldenctl.git import Repo
     from goldenctl.selection import Selection
 
     settings = config.load(Path.cwd())
-    if not settings.root:
-        raise UsageError("no folder of golden files here", hint='set root in goldenctl.toml, e.g. root = "goldens"')
+    settings.need_root()
     rows, notes = _rows(settings, recipes)
     keys, unplaced = collect.golden_keys(settings)
     changed = stage.last_changes(Repo(settings.top), settings.root)
-    ran = origins.last_runs(settings)
+    ran, busy = _last_runs(settings)
     found = stage.coverage(keys, settings, rows, changed=changed, ran=ran, stale_after=stale_after)
     selection = Selection(tuple(case or ()), tuple(platform or ()))
     selection.check([c.key for c in found.cells], {*settings.platforms, *(c.key.platform for c in found.cells)})
     cells = [c for c in found.cells if selection.takes(c.key) and (not state or c.state in state)]
-    for note in (*notes, *found.notes, *(f"{p} does not fit the layout {settings.layout}" for p in unplaced)):
+    for note in (*busy, *notes, *found.notes, *(f"{p} does not fit the layout {settings.layout}" for p in unplaced)):
         output.note(note)
     _print(format, found, cells, recipes=bool(rows))
     return int(ExitCode.FINDINGS if any(c.state is State.MISSING for c in cells) else ExitCode.OK)
+
+
+def _last_runs(settings: Settings) -> tuple[dict[str, datetime], list[str]]:
+    """When each golden was last delivered, as far as the catalog tells: it only adds to the matrix."""
+    from goldenctl import origins
+
+    try:
+        return origins.last_runs(settings), []
+    except CatalogError as exc:
+        return {}, [f"without the catalog: {exc}"]
 
 
 def _rows(settings: Settings, globs: Sequence[str] | None) -> tuple[list[Row], list[str]]:

@@ -71,12 +71,16 @@ def guarded(action: Callable[[], int]) -> int:
         output.error(str(exc))
         return int(exc.exit_code)
     except KeyboardInterrupt:
-        output.error("interrupted")
+        output.error("interrupted; every file is whole, as it was or as it was to be\n  next: run the command again")
         return int(ExitCode.INTERRUPTED)
     except BrokenPipeError:
         # The reader of stdout went away (head, less): nothing is wrong with the work itself.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return int(ExitCode.OK)
+    except OSError as exc:
+        # A full disk, a file that nobody may read: whatever no place nearer to it has foreseen.
+        output.error(f"{exc.filename}: {exc.strerror}" if exc.filename else str(exc.strerror or exc))
+        return int(ExitCode.STATE)
 
 
 def entry() -> None:

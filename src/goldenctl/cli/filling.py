@@ -11,12 +11,19 @@ from goldenctl.errors import ExitCode
 
 if TYPE_CHECKING:
     from goldenctl.catalog.build import Built
+    from goldenctl.catalog.places import Place
 
 _KEYS = ("branches", "commits", "documents", "new_documents", "up_to_date")
 
 
 def fill(
-    *, new_only: bool, branches: Sequence[str] = (), catalog: Path | None = None, wait: float = 30.0, as_json: bool = False
+    *,
+    new_only: bool,
+    branches: Sequence[str] = (),
+    catalog: Path | None = None,
+    store: bool | None = None,
+    wait: float = 30.0,
+    as_json: bool = False,
 ) -> int:
     """Build the catalog, or update it, and print the result.
 
@@ -28,13 +35,15 @@ def fill(
         Branches to read; none means those of the last build or of the settings.
     catalog
         The file; None means the one in the settings.
+    store
+        Whether the shared store is meant instead of a file; None means what the settings say.
     """
     from goldenctl import config
-    from goldenctl.catalog import freshness
+    from goldenctl.catalog import freshness, places
     from goldenctl.git import Repo
 
     settings = config.load(Path.cwd())
-    path, repo = catalog.absolute() if catalog else settings.catalog_path, Repo(settings.top)
+    path, repo = places.chosen(settings, catalog=catalog, store=store), Repo(settings.top)
     if new_only and not as_json and freshness.up_to_date(repo, settings, path, branches) is not None:
         output.result("the catalog is up to date")
         return ExitCode.OK
@@ -51,6 +60,6 @@ def fill(
     return ExitCode.OK
 
 
-def _sentence(path: Path, built: Built) -> str:
+def _sentence(path: Place, built: Built) -> str:
     new = f"{built.documents:,} documents, {built.new_documents:,} of them new"
     return f"{path}: {built.commits:,} commits, {new}, from {', '.join(built.branches)}"

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import os
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
 from goldenctl import config, lint
 from goldenctl.cli import output
-from goldenctl.errors import ExitCode, UsageError
+from goldenctl.errors import ExitCode, RepoError, UsageError
 from goldenctl.model import Finding, Severity
 
 
@@ -110,8 +111,7 @@ def _fix(files: Sequence[str], settings: config.Settings) -> int:
     from goldenctl.model import Change
 
     changes = []
-    for path in files:
-        raw = (settings.top / path).read_bytes()
+    for path, raw in _readable(files, settings):
         fixed = lint.fix(path, raw, settings)
         if fixed.content != raw:
             changes.append(Change(path, raw, fixed.content))
@@ -121,16 +121,24 @@ def _fix(files: Sequence[str], settings: config.Settings) -> int:
 
 
 def _against(files: Sequence[str], rev: str, settings: config.Settings) -> list[Finding]:
+    from goldenctl import syncs
     from goldenctl.git import Repo
 
     repo = Repo(settings.top)
-    entries = repo.tree(repo.commit_of(rev), settings.root)
+    entries = repo.tree(syncs.resolve(repo, settings, rev), settings.root)
     contents = dict(repo.blobs(sorted({entries[p].blob for p in files if p in entries})))
     found: list[Finding] = []
-    for path in files:
+    for path, raw in _readable(files, settings):
         old = contents[entries[path].blob] if path in entries else None
-        found += lint.check_against(path, (settings.top / path).read_bytes(), old, rev, settings)
+        found += lint.check_against(path, raw, old, rev, settings)
     return found
+
+
+def _readable(files: Sequence[str], settings: config.Settings) -> Iterator[tuple[str, bytes]]:
+    """Path and bytes of the files that can be read; the lint itself names the others."""
+    for path in files:
+        with suppress(RepoError):
+            yield path, lint.read(settings.top, path)
 
 
 def _known(findings: list[Finding], options: LintOptions, settings: config.Settings) -> list[Finding]:

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from goldenctl.cli import output, spark
+from goldenctl.cli import options, output, spark
+from goldenctl.cli.placing import AsOfOption, StoreOption
 from goldenctl.errors import ExitCode
 
 if TYPE_CHECKING:
+    from goldenctl.catalog.places import Place
     from goldenctl.config import Settings
 
 COLUMNS = ("date", "commit", "change", "sync", "metrics", "values", "nan", "in", "out", "max rel", "path")
@@ -21,22 +23,24 @@ SPARE = (5, 6, 3, 9, 2)
 
 def command(
     path: Annotated[str, typer.Argument(help="A golden's path, a case, or a glob of either.")],
-    branch: Annotated[
-        str, typer.Option("--branch", help="First-parent line to follow; downstream's by default.", show_default=False)
-    ] = "",
-    metric: Annotated[str, typer.Option("--metric", help="Only this metric.", show_default=False)] = "",
-    format: Annotated[output.Format, typer.Option("--format", help="How to print.")] = output.Format.TABLE,
+    branch: options.Branch = "",
+    metric: options.Metric = "",
+    store: StoreOption = None,
+    as_of: AsOfOption = "",
+    format: options.Form = output.Format.TABLE,
 ) -> int:
     """Show the revisions of goldens: date, commit, sync, and what changed, through all renames.
 
     Example: goldenctl log moe/gpt3_mcore_te_tp2_pp2 --metric "lm loss"
     """
     from goldenctl import config
-    from goldenctl.catalog import store
     from goldenctl.catalog.log import log
+    from goldenctl.catalog.places import chosen
+    from goldenctl.catalog.store import reading
 
     settings = config.load(Path.cwd())
-    with store.reading(settings.catalog_path) as connection:
+    place = chosen(settings, store=store, as_of=as_of)
+    with reading(place) as connection:
         found = log(connection, named(path, settings), branch, metric)
     rows = found.rows(named=True)
     if format is output.Format.JSON:
@@ -45,7 +49,7 @@ def command(
     columns: tuple[str, ...] = COLUMNS
     cells = [_cells(row) for row in reversed(rows)]
     if metric:
-        drawn = _curves(settings, named(path, settings), branch, metric)
+        drawn = _curves(place, named(path, settings), branch, metric)
         columns = (*COLUMNS, "curve")
         cells = [[*c, drawn.get((r["path"], r["commit"]), "")] for c, r in zip(cells, reversed(rows), strict=True)]
     if format is output.Format.MARKDOWN:
@@ -55,11 +59,11 @@ def command(
     return ExitCode.OK
 
 
-def _curves(settings: Settings, pattern: str, branch: str, metric: str) -> dict[tuple[str, str], str]:
+def _curves(place: Place, pattern: str, branch: str, metric: str) -> dict[tuple[str, str], str]:
     """Path and commit → the metric's curve in one word."""
     from goldenctl.catalog.api import Catalog
 
-    values = Catalog(settings.catalog_path).history(pattern, metric, branch)
+    values = Catalog(place).history(pattern, metric, branch)
     grouped = values.group_by("path", "commit", maintain_order=True).agg("value")
     return {(path, commit): spark.curve(found, 16) for path, commit, found in grouped.iter_rows()}
 

@@ -40,6 +40,14 @@ def json(value: Any) -> None:
     result(orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS).decode())
 
 
+def listed(name: str, lines: Sequence[str], form: Format) -> None:
+    """Print a result that is a list of sentences or names: one a line, or under ``name``."""
+    if form is Format.JSON:
+        json({name: list(lines)})
+    else:
+        result("\n".join(f"- {line}" if form is Format.MARKDOWN else line for line in lines))
+
+
 def note(text: str) -> None:
     """Say something that is neither result nor error."""
     print(text, file=sys.stderr)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from goldenctl.cli import output
+from goldenctl.cli import options, output
+from goldenctl.cli.placing import StoreOption
 from goldenctl.errors import ExitCode
 
 
 def command(
-    from_job: Annotated[list[str], typer.Option("--from-job", help="Run reference; may be given several times.")],
-    format: Annotated[output.Format, typer.Option("--format")] = output.Format.TABLE,
+    from_job: options.FromJobs,
+    attempt: options.Attempt = None,
+    max_wait: options.MaxWait = 300.0,
+    wait: options.Wait = False,
+    store: StoreOption = None,
+    format: options.Form = output.Format.TABLE,
 ) -> int:
     """Store a run's observed values in the catalog without touching files.
 
@@ -21,15 +23,20 @@ def command(
     """
     from goldenctl import config
     from goldenctl.catalog import record_run
+    from goldenctl.catalog.places import chosen
     from goldenctl.collect import collect
+    from goldenctl.sources import FetchOptions
 
     settings = config.load(Path.cwd())
+    target = chosen(settings, store=store)
+    cache = settings.top / ".goldenctl/cache"
+    fetching = FetchOptions(attempt=attempt, max_wait=max_wait, wait=wait, cache=cache)
     complete, rows = True, []
     for ref in from_job:
-        found = collect(ref, settings)
+        found = collect(ref, settings, options=fetching)
         placed = found.placed
         replicates = [c for group in placed.replicates.values() for c in group]
-        new = record_run(settings.catalog_path, found.run, [*placed.candidates, *replicates])
+        new = record_run(target, found.run, [*placed.candidates, *replicates])
         for problem in found.problems:
             output.note(f"{problem.subject}: {problem.message}")
         for member in placed.unplaced:

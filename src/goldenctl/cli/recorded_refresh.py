@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from goldenctl import catalog, sides
+from goldenctl.catalog.places import chosen
 from goldenctl.cli import reporting
 from goldenctl.config import Settings
 from goldenctl.errors import NotFoundError, UsageError
@@ -63,7 +64,7 @@ def of_recorded(ident: str, settings: Settings, *, selection: Selection, metrics
 
 
 def _rows(settings: Settings, query: str, ident: str) -> list[tuple[Any, ...]]:
-    return catalog.sql(settings.catalog_path, query.replace("{id}", ident)).rows()
+    return catalog.sql(chosen(settings), query.replace("{id}", ident)).rows()
 
 
 def _result(row: tuple[Any, ...], settings: Settings) -> FileResult:

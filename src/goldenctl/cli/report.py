@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from goldenctl.cli import completing
+from goldenctl.cli import completing, options, output
+from goldenctl.cli.placing import StoreOption
 from goldenctl.config import Settings
 from goldenctl.errors import ExitCode, UsageError
 
@@ -27,18 +28,11 @@ def command(
     new: Annotated[str, typer.Argument(help="Obtained side, named the same way.", autocompletion=completing.revisions)] = "",
     refresh: Annotated[str, typer.Option(metavar="ID", help="A refresh the catalog knows, instead of two sides.")] = "",
     sync: Annotated[str, typer.Option(metavar="SHA", help="A sync: its commit or date, instead of two sides.")] = "",
-    case: Annotated[
-        list[str] | None,
-        typer.Option(metavar="GLOB", help="Only these cases; may be repeated.", autocompletion=completing.cases),
-    ] = None,
-    platform: Annotated[
-        list[str] | None,
-        typer.Option(metavar="P", help="Only this platform; may be repeated.", autocompletion=completing.platforms),
-    ] = None,
-    metric: Annotated[
-        list[str] | None,
-        typer.Option(metavar="M", help="Only this metric; may be repeated.", autocompletion=completing.metrics),
-    ] = None,
+    case: options.Cases = None,
+    platform: options.Platforms = None,
+    metric: options.Metrics = None,
+    store: StoreOption = None,
+    form: options.Form = output.Format.TABLE,
 ) -> int:
     """Draw what differs: summary, heat map, a table to search and sort, old and new curves, where each golden comes from.
 
@@ -47,6 +41,7 @@ def command(
     Example: goldenctl report sync:2026-04-28 WORKTREE --to report.html --to report.md
     """
     from goldenctl import config
+    from goldenctl.catalog.places import preferring
     from goldenctl.cli import reporting
     from goldenctl.selection import Selection
 
@@ -56,11 +51,13 @@ def command(
         )
     for path in to:
         reporting.check_target(path)
-    settings = config.load(Path.cwd())
+    settings = preferring(config.load(Path.cwd()), store)
     selection = Selection(tuple(case or ()), tuple(platform or ()))
     made = _report(settings, (old, new), refresh, sync, selection, tuple(metric or ()))
     for path in to:
         reporting.write(made, path)
+    if form is not output.Format.TABLE:
+        output.listed("files", [str(path) for path in to], form)
     return int(ExitCode.SOURCE if made.problems else ExitCode.OK)
 
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from goldenctl.cli import output
+from goldenctl.cli import options, output
 from goldenctl.cli.output import Format
+from goldenctl.cli.placing import StoreOption
 from goldenctl.config import Settings
 from goldenctl.errors import CatalogError, ExitCode, UsageError
 
@@ -35,14 +36,13 @@ def command(
     reverted: Annotated[
         str, typer.Option(metavar="REV", help="A reverted commit, or its revert: take the goldens from before it.")
     ] = "",
-    allow: Annotated[
-        list[str] | None, typer.Option(metavar="RULE:METRIC", help="Admit content with this finding; may be repeated.")
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Write over uncommitted and later changes.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be written.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
-    commit: Annotated[bool, typer.Option("--commit", help="Commit what was written, with its origin in trailers.")] = False,
-    form: Annotated[Format, typer.Option("--format", help="How to print.")] = Format.TABLE,
+    allow: options.Allow = None,
+    force: options.Force = False,
+    dry_run: options.DryRun = False,
+    yes: options.Yes = False,
+    commit: options.Commit = False,
+    store: StoreOption = None,
+    form: options.Form = Format.TABLE,
 ) -> int:
     """Bring the earlier content of goldens back, all files or none, through the same checks as a refresh.
 
@@ -51,13 +51,14 @@ def command(
     Example: goldenctl restore goldens/gpt/gpt3_mcore_te_tp2_pp2/golden_values_dev_dgx_h100.json --from HEAD~1 --yes
     """
     from goldenctl import config
+    from goldenctl.catalog.places import preferring
     from goldenctl.git import Repo
 
     if bool(source) == bool(reverted):
         raise UsageError("name one origin", hint="goldenctl restore PATH… --from REV, or --reverted REV")
-    settings = config.load(Path.cwd())
+    settings = preferring(config.load(Path.cwd()), store)
     repo = Repo(settings.top)
-    found = _restoration(repo, settings, paths or [], source, reverted, tuple(allow or ()), force=force)
+    found = _restoration(repo, settings, paths or [], source, reverted, options.admitted(allow), force=force)
     written = found.changes and _agreed(found, dry_run=dry_run, yes=yes, form=form)
     if written:
         _write(repo, settings, found, commit=commit)
@@ -67,7 +68,14 @@ def command(
 
 
 def _restoration(
-    repo: Repo, settings: Settings, wanted: list[str], source: str, reverted: str, allow: tuple[str, ...], *, force: bool
+    repo: Repo,
+    settings: Settings,
+    wanted: list[str],
+    source: str,
+    reverted: str,
+    allow: options.Admitted,
+    *,
+    force: bool,
 ) -> Restoration:
     from goldenctl.lint import check
     from goldenctl.sync import restore
@@ -96,10 +104,11 @@ def _origin(repo: Repo, settings: Settings, source: str, reverted: str, wanted: 
 def _written_by(settings: Settings, refresh: str) -> dict[str, str]:
     """Golden path → blob id of the files a refresh wrote, from the catalog."""
     from goldenctl.catalog import sql
+    from goldenctl.catalog.places import chosen
 
     name = refresh.replace("'", "''")
     query = f"SELECT path, document FROM refresh_file WHERE refresh = '{name}' AND action = 'written' AND document IS NOT NULL"  # noqa: S608
-    return dict(sql(settings.catalog_path, query).rows())
+    return dict(sql(chosen(settings), query).rows())
 
 
 def _agreed(found: Restoration, *, dry_run: bool, yes: bool, form: Format) -> bool:
@@ -115,6 +124,7 @@ def _agreed(found: Restoration, *, dry_run: bool, yes: bool, form: Format) -> bo
 def _write(repo: Repo, settings: Settings, found: Restoration, *, commit: bool) -> None:
     from goldenctl import trailers
     from goldenctl.catalog import record_refresh
+    from goldenctl.catalog.places import chosen
     from goldenctl.writeback import apply
 
     apply(repo.top, settings.root, found.changes)
@@ -122,7 +132,7 @@ def _write(repo: Repo, settings: Settings, found: Restoration, *, commit: bool) 
         output.note(f"committed as {trailers.commit(repo, found.result)[:10]}")
     documents = {c.path: c.new for c in found.changes if c.new is not None}
     try:
-        record_refresh(settings.catalog_path, found.result, documents)
+        record_refresh(chosen(settings), found.result, documents)
     except CatalogError as exc:
         raise CatalogError(f"the files are written, but not recorded: {exc.fact}", place=exc.place, hint=exc.hint) from exc
 

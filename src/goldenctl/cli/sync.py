@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from goldenctl.cli import output
+from goldenctl.cli import options, output
 from goldenctl.cli.output import Format
 from goldenctl.config import Settings
-from goldenctl.errors import CatalogError, ExitCode, UsageError
+from goldenctl.errors import CatalogError, ExitCode
 from goldenctl.model import Finding
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def plan_command(
     upstream: Annotated[str, typer.Option(help="Branch that is brought in; the settings' by default.")] = "",
     downstream: Annotated[str, typer.Option(help="Branch that receives; the settings' by default.")] = "",
     slice: Annotated[int, typer.Option(help="Upstream commits of the sync; the settings' by default.")] = 0,
-    form: Annotated[Format, typer.Option("--format", help="How to print.")] = Format.TABLE,
+    form: options.Form = Format.TABLE,
 ) -> int:
     """Name the oldest slice of upstream that downstream lacks, and what its merge would do to goldens.
 
@@ -51,7 +51,7 @@ def plan_command(
 @app.command("audit")
 def audit_command(
     rev: Annotated[str, typer.Argument(help="A merge, a squash, sync:DATE, sync:SHA or a range A..B.")],
-    form: Annotated[Format, typer.Option("--format", help="How to print.")] = Format.TABLE,
+    form: options.Form = Format.TABLE,
 ) -> int:
     """Sort every golden of a sync by where its content comes from, and say what was lost.
 
@@ -82,8 +82,7 @@ def _settings() -> Settings:
     from goldenctl import config
 
     settings = config.load(Path.cwd())
-    if not settings.root:
-        raise UsageError("no folder of golden files here", hint="set root in goldenctl.toml, or cd to the repository")
+    settings.need_root()
     return settings
 
 
@@ -99,13 +98,15 @@ def _check(check: Callable[[str, bytes, Settings], list[Finding]], settings: Set
 
 def _recorded(settings: Settings) -> Callable[[str], Sequence[str]]:
     """SHA-256 of a content → the runs that delivered it, as far as there is a catalog."""
-    if not settings.catalog_path.exists():
-        return lambda digest: ()
     from goldenctl.catalog import sql
+    from goldenctl.catalog.places import chosen, exists
 
+    place = chosen(settings)
+    if not exists(place):
+        return lambda digest: ()
     query = "SELECT DISTINCT sha256, regexp_replace(run, '#.*$', '') FROM observation ORDER BY ALL"
     try:
-        rows = sql(settings.catalog_path, query).rows()
+        rows = sql(place, query).rows()
     except CatalogError as exc:
         output.note(f"without the catalog: {exc}")
         return lambda digest: ()

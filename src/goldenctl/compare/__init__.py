@@ -40,7 +40,7 @@ VOLATILE_FIELDS = frozenset({"latency", "ttft", "tpot", "step_count", "events", 
 """Record fields that no rule compares: any value is approximately right."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MetricDiff:
     """One metric on both sides, or on one."""
 
@@ -55,26 +55,26 @@ class MetricDiff:
     """Golden steps the obtained side lacks."""
     extra_steps: int
     """Obtained steps the golden side lacks."""
-    nonfinite_golden: int
-    nonfinite_obtained: int
-    max_abs_diff: float | None
+    nonfinite_golden: int = 0
+    nonfinite_obtained: int = 0
+    max_abs_diff: float | None = None
     """In the metric's unit, over common steps finite on both sides; None when there is no such step."""
-    max_rel_diff: float | None
+    max_rel_diff: float | None = None
     """Over common finite steps whose golden value is not 0; None when there is no such step."""
-    mean_abs_diff: float | None
-    mean_rel_diff: float | None
-    signed_mean_rel_diff: float | None
+    mean_abs_diff: float | None = None
+    mean_rel_diff: float | None = None
+    signed_mean_rel_diff: float | None = None
     """Mean of ``(obtained - golden) / |golden|``; positive and negative ones cancel out."""
-    worst_step: int | None
+    worst_step: int | None = None
     """Step of the largest relative difference; of the largest absolute one where a golden 0 changed; else the first
     step whose sides are not both finite and differ. None when nothing differs on a common step."""
-    worst_golden: float | None
-    worst_obtained: float | None
-    first_differing: int | None
+    worst_golden: float | None = None
+    worst_obtained: float | None = None
+    first_differing: int | None = None
     """First step (list index, character of a text) at which the sides differ, missing and extra steps included."""
-    median_golden: float | None
+    median_golden: float | None = None
     """Median of the finite values; None without any."""
-    median_obtained: float | None
+    median_obtained: float | None = None
     exact: bool
     """Same steps, same values."""
     approximate: bool
@@ -183,14 +183,6 @@ def _one_sided(obtained: Series | None, golden: Series | None) -> MetricDiff:
         extra_steps=n_obtained,
         nonfinite_golden=golden.non_finite if golden else 0,
         nonfinite_obtained=obtained.non_finite if obtained else 0,
-        max_abs_diff=None,
-        max_rel_diff=None,
-        mean_abs_diff=None,
-        mean_rel_diff=None,
-        signed_mean_rel_diff=None,
-        worst_step=None,
-        worst_golden=None,
-        worst_obtained=None,
         first_differing=series.steps[0] if series.steps else None,
         median_golden=median(golden.values) if golden else None,
         median_obtained=median(obtained.values) if obtained else None,
@@ -210,19 +202,7 @@ def _compare_text(name: str, obtained: str | None, golden: str | None) -> Metric
         n_common=int(both),
         missing_steps=int(obtained is None),
         extra_steps=int(golden is None),
-        nonfinite_golden=0,
-        nonfinite_obtained=0,
-        max_abs_diff=None,
-        max_rel_diff=None,
-        mean_abs_diff=None,
-        mean_rel_diff=None,
-        signed_mean_rel_diff=None,
-        worst_step=None,
-        worst_golden=None,
-        worst_obtained=None,
         first_differing=None if same else _common_prefix(obtained or "", golden or ""),
-        median_golden=None,
-        median_obtained=None,
         exact=same,
         approximate=same or field_of(name) in VOLATILE_FIELDS,
         kind="text",

@@ -10,10 +10,22 @@ from goldenctl.config import Settings
 from goldenctl.lint.block import REPAIR
 from goldenctl.lint.check import check
 from goldenctl.lint.rules import RULES, Rule
-from goldenctl.lint.tree import Checked, check_files, golden_files
+from goldenctl.lint.tree import Checked, check_files, golden_files, read
 from goldenctl.model import Finding, Fixed
 
-__all__ = ["REPAIR", "RULES", "Checked", "Fixed", "Rule", "check", "check_against", "check_files", "fix", "golden_files"]
+__all__ = [
+    "REPAIR",
+    "RULES",
+    "Checked",
+    "Fixed",
+    "Rule",
+    "check",
+    "check_against",
+    "check_files",
+    "fix",
+    "golden_files",
+    "read",
+]
 
 
 def fix(path: str, raw: bytes, settings: Settings) -> Fixed:

@@ -43,10 +43,7 @@ def golden_files(settings: Settings) -> list[str]:
     RepoError
         The root cannot be read.
     """
-    if not settings.root:
-        raise UsageError(
-            "no folder of golden files here", place=str(settings.top), hint='set root in goldenctl.toml, e.g. root = "goldens"'
-        )
+    settings.need_root()
     if not settings.root_path.is_dir():
         raise UsageError("root is no folder", place=str(settings.root_path), hint="set root in goldenctl.toml")
     prefix = settings.layout.rsplit("/", 1)[-1].partition("{")[0].rstrip("_")
@@ -79,10 +76,13 @@ def check_files(paths: Sequence[str], settings: Settings, *, whole: bool = True,
     workers
         Processes; more than one forks, which a program with threads must not do.
 
+    Returns
+    -------
+    Checked
+        A file that cannot be read is a finding (GV002, whatever rules are selected), and the others are checked.
+
     Raises
     ------
-    RepoError
-        A file cannot be read.
     UsageError
         A rule code in the settings is unknown.
     """
@@ -111,7 +111,11 @@ def _check_part(paths: Sequence[str], settings: Settings, twins: bool) -> _Part:
     gc.disable()  # parsed documents hold no cycles, and walking them costs a fifth of the time
     try:
         for path in paths:
-            raw = _read(settings.top, path)
+            try:
+                raw = read(settings.top, path)
+            except RepoError as exc:
+                found.append(finding("GV002", path, "", exc.fact, kind="unreadable"))
+                continue
             found += check(path, raw, settings)
             if twins and len(raw) > 2:
                 contents.append((path, len(raw), hash(raw)))
@@ -121,7 +125,14 @@ def _check_part(paths: Sequence[str], settings: Settings, twins: bool) -> _Part:
     return found, contents
 
 
-def _read(top: Path, path: str) -> bytes:
+def read(top: Path, path: str) -> bytes:
+    """The bytes of a file named from the top.
+
+    Raises
+    ------
+    RepoError
+        It cannot be read: a dangling link, a folder, no permission.
+    """
     try:
         with open(os.path.join(top, path), "rb", buffering=0) as stream:  # noqa: PTH118, PTH123  Path objects cost more than the read
             return stream.read()

@@ -12,7 +12,6 @@ from goldenctl import candidates as placing
 from goldenctl import lint, trailers, writeback
 from goldenctl.candidates import Placed
 from goldenctl.config import Settings
-from goldenctl.errors import UsageError
 from goldenctl.git import Repo
 from goldenctl.model import (
     Action,
@@ -83,8 +82,7 @@ def plan(sources: Sequence[Source], settings: Settings, options: Options) -> Pla
     UsageError
         No root, or a case, platform or revision that matches nothing.
     """
-    if not settings.root:
-        raise UsageError("no folder of golden files here", hint='set root in goldenctl.toml, e.g. root = "goldens"')
+    settings.need_root()
     worktree = Worktree(settings)
     history = History(settings, options.match)
     targets = _Targets(settings, options, worktree)
@@ -262,8 +260,9 @@ def record(result: RefreshResult, documents: Mapping[str, bytes], settings: Sett
         The catalog cannot be written; the golden files are written all the same.
     """
     from goldenctl import catalog  # duckdb is loaded only when there is something to record
+    from goldenctl.catalog.places import chosen
 
-    catalog.record_refresh(settings.catalog_path, result, documents)
+    catalog.record_refresh(chosen(settings), result, documents)
 
 
 def log(prepared: Plan, result: RefreshResult, settings: Settings, report: Path | None = None) -> str:

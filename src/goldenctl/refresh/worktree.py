@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
-from goldenctl import syncs
+from goldenctl import sides, syncs
 from goldenctl.candidates import Known
+from goldenctl.collect import known_goldens
 from goldenctl.config import Settings
-from goldenctl.errors import RepoError
 from goldenctl.git import Repo, TreeEntry
 
 
@@ -30,17 +28,7 @@ class Worktree:
     @cached_property
     def known(self) -> Known:
         """Golden files present and cases with a folder."""
-        top, root = self.settings.top, self.settings.root_path
-        depth = self.settings.layout.count("/")
-        files: set[str] = set()
-        folders: set[str] = set()
-        for folder, _, names in os.walk(root):
-            here = Path(folder)
-            files |= {(here / n).relative_to(top).as_posix() for n in names if n.endswith(".json")}
-            inner = here.relative_to(root).parts
-            if len(inner) == depth:
-                folders.add("/".join(inner))
-        return Known(self.settings, frozenset(files), frozenset(folders))
+        return known_goldens(self.settings)
 
     def read(self, path: str) -> bytes | None:
         """Bytes of a golden file, None when there is none.
@@ -50,12 +38,7 @@ class Worktree:
         RepoError
             It is there and cannot be read.
         """
-        try:
-            return (self.settings.top / path).read_bytes()
-        except FileNotFoundError:
-            return None
-        except OSError as exc:
-            raise RepoError(f"cannot be read: {exc.strerror}", place=path) from exc
+        return sides.on_disk(self.settings, path)
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from goldenctl.model import Artifact, Conclusion, Fetched, Job, Member, Run, Sou
 from goldenctl.sources import FetchOptions, Source
 from goldenctl.sources.artifact import problem
 from goldenctl.sources.objects import ObjectStore, open_store, plain
-from goldenctl.sources.parallel import side_by_side
+from goldenctl.sources.parallel import fetch_all
 
 VERSION = 1
 """Of the manifest's form."""
@@ -136,12 +136,7 @@ class ArchiveSource:
         """Read members and check each against its digest, side by side."""
         if not self._members:
             self.describe()
-        total = 0
-        for done, fetched in enumerate(side_by_side(self._fetch, artifacts, self._options.workers), 1):
-            total += fetched.bytes_transferred
-            if self._options.on_progress:
-                self._options.on_progress(done, len(artifacts), total)
-            yield fetched
+        return fetch_all(self._fetch, artifacts, self._options)
 
     def _fetch(self, artifact: Artifact) -> Fetched:
         found: list[Member] = []

@@ -19,7 +19,7 @@ from goldenctl.model import Artifact, Conclusion, Fetched, Job, Run
 from goldenctl.sources import FetchOptions, Source, attribution, http, remote, waiting
 from goldenctl.sources.download import fetch_zip
 from goldenctl.sources.github_api import Api
-from goldenctl.sources.parallel import side_by_side
+from goldenctl.sources.parallel import fetch_all
 
 PUBLIC = "https://api.github.com"
 _REF = re.compile(
@@ -154,12 +154,7 @@ class GithubSource:
 
     def fetch(self, artifacts: Sequence[Artifact]) -> Iterator[Fetched]:
         """Fetch the golden members side by side, as they come."""
-        total = 0
-        for done, fetched in enumerate(side_by_side(self._fetch, artifacts, self._options.workers), 1):
-            total += fetched.bytes_transferred
-            if self._options.on_progress:
-                self._options.on_progress(done, len(artifacts), total)
-            yield fetched
+        return fetch_all(self._fetch, artifacts, self._options)
 
     def _fetch(self, artifact: Artifact) -> Fetched:
         path = f"actions/artifacts/{artifact.id}/zip"

@@ -22,7 +22,7 @@ from goldenctl.sources import FetchOptions, Source, http, remote, waiting
 from goldenctl.sources.artifact import problem
 from goldenctl.sources.download import fetch_zip
 from goldenctl.sources.gitlab_api import Api, Said
-from goldenctl.sources.parallel import side_by_side
+from goldenctl.sources.parallel import fetch_all
 
 PUBLIC = "https://gitlab.com"
 _URL = re.compile(r"(?P<base>https?://[^/]+)/(?P<project>.+?)/-/(?P<kind>pipelines|jobs)/(?P<number>\d+)/?(?:[?#].*)?")
@@ -251,12 +251,7 @@ class GitlabSource:
 
     def fetch(self, artifacts: Sequence[Artifact]) -> Iterator[Fetched]:
         """Fetch the golden members side by side, as they come."""
-        total = 0
-        for done, fetched in enumerate(side_by_side(self._fetch, artifacts, self._options.workers), 1):
-            total += fetched.bytes_transferred
-            if self._options.on_progress:
-                self._options.on_progress(done, len(artifacts), total)
-            yield fetched
+        return fetch_all(self._fetch, artifacts, self._options)
 
     def _fetch(self, artifact: Artifact) -> Fetched:
         project = self._projects.get(artifact.id, self._reference.project)

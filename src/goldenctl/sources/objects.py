@@ -73,7 +73,7 @@ class FolderStore:
             finally:
                 Path(name).unlink()
         except OSError as exc:
-            raise SourceError(f"cannot be written: {exc.strerror}", place=str(target)) from exc
+            raise SourceError(f"cannot be written: {exc.strerror}", place=str(target), hint="name another --to") from exc
         return True
 
     def get(self, key: str) -> bytes:

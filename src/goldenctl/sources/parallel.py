@@ -5,7 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from queue import Empty, SimpleQueue
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from goldenctl.model import Artifact, Fetched
+    from goldenctl.sources import FetchOptions
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -44,3 +48,13 @@ def side_by_side(action: Callable[[T], R], items: Sequence[T], workers: int) -> 
             yield result  # type: ignore[misc]
     finally:
         stopped.set()
+
+
+def fetch_all(fetch: Callable[[Artifact], Fetched], artifacts: Sequence[Artifact], options: FetchOptions) -> Iterator[Fetched]:
+    """What ``fetch`` makes of each artifact, in the order they are done, the progress told."""
+    total = 0
+    for done, fetched in enumerate(side_by_side(fetch, artifacts, options.workers), 1):
+        total += fetched.bytes_transferred
+        if options.on_progress:
+            options.on_progress(done, len(artifacts), total)
+        yield fetched

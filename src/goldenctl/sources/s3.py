@@ -22,7 +22,7 @@ from goldenctl.errors import AuthError, CorruptError, NotFoundError, SourceError
 from goldenctl.model import Artifact, Fetched, Member, Run
 from goldenctl.sources import FetchOptions, Source, http, restarts
 from goldenctl.sources.artifact import MAX_MEMBER, RangeReader, is_golden_name, members, problem
-from goldenctl.sources.parallel import side_by_side
+from goldenctl.sources.parallel import fetch_all
 
 if TYPE_CHECKING:
     from mypy_boto3_s3.client import S3Client
@@ -161,12 +161,7 @@ class S3Source:
 
     def fetch(self, artifacts: Sequence[Artifact]) -> Iterator[Fetched]:
         """Fetch side by side; a problem of one object never stops the others."""
-        total = 0
-        for done, fetched in enumerate(side_by_side(self._fetch, artifacts, self._options.workers), 1):
-            total += fetched.bytes_transferred
-            if self._options.on_progress:
-                self._options.on_progress(done, len(artifacts), total)
-            yield fetched
+        return fetch_all(self._fetch, artifacts, self._options)
 
     def _fetch(self, artifact: Artifact) -> Fetched:
         try:

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from goldenctl.config import Settings
-from goldenctl.errors import SourceError, UsageError
+from goldenctl.errors import RepoError, SourceError, UsageError
 from goldenctl.git import Repo
 from goldenctl.model import Artifact, Conclusion, Fetched, Member, Run, SourceProblem
 from goldenctl.sources import FetchOptions, Source, recorded, restarts
@@ -41,7 +41,7 @@ def open(ref: str, settings: Settings, options: FetchOptions) -> Source:
     repo = Repo(settings.top)
     try:
         return RevisionSource(ref, repo, repo.commit_of(rev), settings)
-    except UsageError as exc:
+    except (UsageError, RepoError) as exc:
         hint = "a run URL, github:N, gitlab:N, s3://BUCKET/PREFIX, mlflow:RUN_ID, a folder, a .zip or git:REV"
         raise UsageError(f"{ref} is no folder, zip, run or revision", hint=hint) from exc
 
