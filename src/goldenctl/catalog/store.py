@@ -250,7 +250,7 @@ def version(connection: duckdb.DuckDBPyConnection, place: str) -> int:
     """
     try:
         row = connection.execute("SELECT \"value\" FROM meta WHERE key = 'schema_version'").fetchone()
-    except duckdb.Error:
+    except (duckdb.CatalogException, duckdb.BinderException):  # no such table, or one of another make
         tables = "SELECT 1 FROM duckdb_tables() WHERE database_name = current_database()"
         row = None
         if not connection.execute(tables).fetchone():
