@@ -243,8 +243,8 @@ def _shut_in(connection: Connection, lake: Lake) -> None:
 
 
 def _data_path(connection: Connection) -> str:
-    found = connection.execute("SELECT \"value\" FROM __ducklake_metadata_lake.ducklake_metadata WHERE key = 'data_path'")
-    row = found.fetchone()
+    query = "SELECT \"value\" FROM __ducklake_metadata_lake.ducklake_metadata WHERE key = 'data_path'"
+    row = store.first_row(connection, query)
     return str(row[0]) if row else ""
 
 
