@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from goldenctl.catalog.frames import frame, temporary
+from goldenctl.catalog.homes import gather
 from goldenctl.catalog.log import goldens_named, on_line
 from goldenctl.errors import UsageError
 
@@ -40,8 +41,8 @@ _OBSERVED = """
 """
 _MOVES = """
     WITH pair AS (SELECT row_number() OVER () AS id, * FROM compared),
-    mine AS (SELECT p.id, v.step, v."value" AS x FROM pair AS p JOIN "value" AS v ON v.content = p.content),
-    theirs AS (SELECT p.id, v.step, v."value" AS y FROM pair AS p JOIN "value" AS v ON v.content = p.before)
+    mine AS (SELECT p.id, v.step, v."value" AS x FROM pair AS p JOIN gathered AS v ON v.content = p.content),
+    theirs AS (SELECT p.id, v.step, v."value" AS y FROM pair AS p JOIN gathered AS v ON v.content = p.before)
     SELECT p.content, p.before, m.move FROM pair AS p JOIN (
         SELECT id, median((x - y) / abs(y)) AS move FROM mine JOIN theirs USING (id, step)
         WHERE isfinite(x) AND isfinite(y) AND y <> 0 GROUP BY id
@@ -116,7 +117,8 @@ def drift(
 
 def _series(connection: Connection, pattern: str, branch: str, metric: str) -> Iterator[list[dict[str, Any]]]:
     """The points of each golden and metric, oldest first, with ``move`` against the point before."""
-    revisions = on_line(connection, goldens_named(connection, pattern), branch).filter(pl.col("document").is_not_null())
+    goldens = goldens_named(connection, pattern)
+    revisions = on_line(connection, goldens, branch).filter(pl.col("document").is_not_null())
     own = revisions.select("golden", "path", "commit", "document", moment="committed_at", run=pl.lit(""))
     seen = frame(connection, _OBSERVED)
     both = pl.concat([own, seen.select(own.columns)]).sort("moment", maintain_order=True).with_row_index("ord")
@@ -129,6 +131,7 @@ def _series(connection: Connection, pattern: str, branch: str, metric: str) -> I
     repeated = (pl.col("run") == "") & pl.col("content").eq_missing(pl.col("before"))  # a commit that left the metric alone
     points = points.filter(~repeated).with_columns(before=before)
     temporary(connection, "compared", points.select("content", "before").drop_nulls().unique())
+    gather(connection, points.select("content"), goldens)
     moves = frame(connection, _MOVES)
     points = points.join(moves, on=["content", "before"], how="left", maintain_order="left")
     for _, found in points.group_by("golden", "metric", maintain_order=True):
