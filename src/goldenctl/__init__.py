@@ -24,15 +24,16 @@ def __getattr__(name: str) -> ModuleType:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-def open_catalog(path: Path | str | None = None, *, store: bool | str = False, as_of: str | int = "") -> Catalog:
+def open_catalog(path: Path | str | None = None, *, store: bool | str | None = None, as_of: str | int = "") -> Catalog:
     """The catalog as a Python object whose methods return Polars frames.
 
     Parameters
     ----------
     path
-        The DuckDB file; None means the one of the repository around the current folder.
+        The DuckDB file, or the ``postgres://…`` of a store; None means what the settings around the current folder say.
     store
         True means the shared store of the settings, a text the metadata of another: ``postgres://…`` or a file.
+        None leaves it to ``store.always`` of the settings.
     as_of
         A version or a moment (ISO 8601, UTC without a zone) of the shared store; empty means the newest.
 
