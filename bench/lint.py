@@ -19,6 +19,8 @@ HERE = Path(__file__).resolve().parent
 TREE_LIMIT = 0.35
 FILE_LIMIT = 2.5
 ROUNDS = 7
+HEAVY = {"polars", "duckdb", "boto3", "mlflow", "httpx", "requests", "urllib3", "http.client"}
+"""What neither may load: the data frames, the database, the clouds and every HTTP client."""
 
 
 def corpus() -> Path:
@@ -49,6 +51,16 @@ def seconds(commands: Sequence[Sequence[str]], where: Path) -> list[float]:
     return best
 
 
+def heavy_loaded(arguments: Sequence[str], where: Path) -> int:
+    """How many heavy clients a command imports, as the interpreter itself tells."""
+    command = [sys.executable, "-X", "importtime", "-m", "goldenctl", *arguments]
+    told = subprocess.run(command, cwd=where, capture_output=True, text=True, check=False).stderr.splitlines()
+    names = {line.rpartition("|")[2].strip() for line in told if line.startswith("import time:")}
+    if "goldenctl.cli.entry" not in names:
+        raise RuntimeError(f"goldenctl did not start: {told[-1:]}")
+    return len(names & HEAVY)
+
+
 def rows() -> list[tuple[str, float, float]]:
     """Name, ratio, limit."""
     with checkout() as clone:
@@ -58,8 +70,10 @@ def rows() -> list[tuple[str, float, float]]:
         one = min(files, key=lambda f: abs((clone / f).stat().st_size - 15_000))
         ours, reference = [sys.executable, "-m", "goldenctl", "lint"], [sys.executable, str(HERE / "reference_checker.py")]
         tree, tree_reference = seconds([ours, [*reference, *files]], clone)
+        loaded = sum(heavy_loaded(arguments, clone) for arguments in (["--help"], ["lint", one]))
         single, single_reference = seconds([[*ours, one], [*reference, one]], clone)
     return [
         (f"lint of {len(files)} files", tree / tree_reference, TREE_LIMIT),
         ("lint of one changed file", single / single_reference, FILE_LIMIT),
+        ("heavy clients that --help and lint load", float(loaded), 0.0),
     ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from goldenctl.version import __version__
@@ -9,20 +11,29 @@ from goldenctl.version import __version__
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from goldenctl import api as api
     from goldenctl.catalog.api import Catalog
 
-__all__ = ["__version__", "open_catalog"]
+__all__ = ["__version__", "api", "open_catalog"]
 
 
-def open_catalog(path: Path | str | None = None, *, store: bool | str = False, as_of: str | int = "") -> Catalog:
+def __getattr__(name: str) -> ModuleType:
+    """``goldenctl.api``, loaded when it is asked for."""
+    if name == "api":
+        return importlib.import_module("goldenctl.api")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def open_catalog(path: Path | str | None = None, *, store: bool | str | None = None, as_of: str | int = "") -> Catalog:
     """The catalog as a Python object whose methods return Polars frames.
 
     Parameters
     ----------
     path
-        The DuckDB file; None means the one of the repository around the current folder.
+        The DuckDB file, or the ``postgres://…`` of a store; None means what the settings around the current folder say.
     store
         True means the shared store of the settings, a text the metadata of another: ``postgres://…`` or a file.
+        None leaves it to ``store.always`` of the settings.
     as_of
         A version or a moment (ISO 8601, UTC without a zone) of the shared store; empty means the newest.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from goldenctl import testconfig
@@ -12,6 +12,9 @@ from goldenctl.config import Settings, Tolerance
 from goldenctl.goldenfile import Document, DocumentError, read
 from goldenctl.model import Match, MatchLevel
 from goldenctl.sides import Side
+
+PORTION = 500
+"""Goldens whose contents are held at once, on every side."""
 
 
 def match(
@@ -185,16 +188,27 @@ def verify(
         Path and bytes → the run of a recorded artifact with these bytes, empty when there is none.
     """
     paths = [p for p in sorted(side.entries) if takes(p)]
+    files: list[VerifiedFile] = []
+    for start in range(0, len(paths), PORTION):
+        files += _files(paths[start : start + PORTION], side, others, settings, origin_of)
+    gone = {o.name: tuple(p for p in sorted(o.entries) if p not in side.entries and takes(p)) for o in others}
+    return Verified(tuple(files), tuple(others), gone)
+
+
+def _files(
+    paths: Sequence[str],
+    side: Side,
+    others: Sequence[Side],
+    settings: Settings,
+    origin_of: Callable[[str, bytes], str] | None,
+) -> Iterator[VerifiedFile]:
     wanted = [p for p in paths if origin_of or any(o.entries.get(p) not in (None, side.entries[p]) for o in others)]
     ours = dict(side.contents(side.entries[p] for p in wanted))
     theirs = {o.name: dict(o.contents(o.entries[p] for p in wanted if p in o.entries)) for o in others}
-    files = []
     for path in paths:
         content = ours.get(side.entries[path], b"")
         matches = tuple(_match_side(path, side, content, other, theirs[other.name], settings) for other in others)
-        files.append(VerifiedFile(path, matches, origin_of(path, content) if origin_of else None))
-    gone = {o.name: tuple(p for p in sorted(o.entries) if p not in side.entries and takes(p)) for o in others}
-    return Verified(tuple(files), tuple(others), gone)
+        yield VerifiedFile(path, matches, origin_of(path, content) if origin_of else None)
 
 
 def _match_side(path: str, side: Side, content: bytes, other: Side, contents: Mapping[str, bytes], settings: Settings) -> Match:

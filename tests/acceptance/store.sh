@@ -122,7 +122,7 @@ start() {
   for writer in $(seq 0 $((WRITERS - 1))); do
     refs=()
     for run in 0 1 2 3; do refs+=(--from-job "$WORK/$1/$(($2 + writer * 4 + run))"); done
-    goldenctl record --store "${refs[@]}" --format json >"$WORK/logs/writer-$writer.json" 2>"$WORK/logs/writer-$writer.err" &
+    goldenctl record --store --lock-wait 120 "${refs[@]}" --format json >"$WORK/logs/writer-$writer.json" 2>"$WORK/logs/writer-$writer.err" &
     PIDS+=($!)
   done
 }
@@ -270,7 +270,7 @@ if [ -n "${GOLDENCTL_CORPUS:-}" ]; then
   sed -i 's|^root = .*|root = "tests/functional_tests/test_cases"|' goldenctl.toml
 fi
 SOURCE="$PWD"
-sed -i 's|/team\([?"]\)|/archive\1|' goldenctl.toml
+sed -i "s|/team?|/archive?|; s|lake/team|lake/archive|" goldenctl.toml
 shared goldenctl catalog build
 goldenctl store push >/dev/null 2>&1 &
 push=$!

@@ -153,5 +153,5 @@ def test_a_folder_without_goldens_is_exit_2(
 
 
 def test_the_rules_can_be_listed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["lint", "--rules"]) == 0
+    assert main(["lint", "--list-rules"]) == 0
     assert capsys.readouterr().out.count("GV0") == 13

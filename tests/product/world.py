@@ -70,6 +70,11 @@ ROWS = {
     "catalog status": row("catalog status", catalog=True),
     "catalog sql": Row(("catalog", "sql", "FROM golden LIMIT 1"), catalog=True),
     "catalog export": row("catalog export --to parquet", writes=True, catalog=True),
+    "store push": row("store push", 2),  # these rows meet the demo's settings, which name no store
+    "store pull": row("store pull --catalog .goldenctl/pulled.duckdb", 2),
+    "store status": row("store status", 2),
+    "store compact": row("store compact", 2),
+    "store clean": row("store clean --older-than 30d", 2),
     "log": row(f"log {NAN}", catalog=True),
     "blame": row(f"blame {NAN}", catalog=True),
     "drift": row(f"drift {GOLDEN}", catalog=True),
@@ -122,6 +127,13 @@ def plant(top: Path) -> None:
     write_events(top / "logs/events.out.tfevents.1.host", {"lm loss": {1: 10.5, 2: 10.25}})
     settings = config.load(top)
     pending.propose(settings, pending.Pending(OTHER, (top / OTHER).read_bytes() + b"\n", "a test", "changed"))
+
+
+def share(top: Path) -> None:
+    """Name a store in the settings of a planted repository."""
+    settings = top / "goldenctl.toml"
+    place = top / ".goldenctl"
+    settings.write_text(f'{settings.read_text()}\n[store]\nmetadata = "{place}/lake.ducklake"\ndata = "{place}/lake"\n')
 
 
 def copy(template: Path, top: Path) -> Path:

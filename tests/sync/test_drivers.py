@@ -141,7 +141,7 @@ def test_installing_twice_changes_nothing_and_keeps_other_attributes(make_repo: 
 def test_an_unknown_policy_is_named(make_repo: Callable[..., ScratchRepo], capsys: pytest.CaptureFixture[str]) -> None:
     repo = make_repo("repo", {PATH: BASE})
     assert main(["-C", str(repo.top), "install", "--policy", "mine"]) == 2
-    assert "use one of ours, theirs, newest-producer, ask" in capsys.readouterr().err
+    assert "is not one of 'ours', 'theirs', 'newest-producer', 'ask'" in capsys.readouterr().err
 
 
 def test_a_policy_misspelt_in_the_attributes_stops_the_merge(merging: Callable[[str], Merging]) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from goldenctl import verify
 from tests.conftest import ScratchRepo, golden_json
 from tests.verdicts.cli import Run
 
@@ -38,6 +39,12 @@ def test_every_level_is_told_apart(run: Run, repo: ScratchRepo) -> None:
     assert got.code == 0
     assert levels(got.json) == {H100: ["identical"], GB200: ["close"], GPT: ["equal"], NEW: ["absent"]}
     assert got.json["summary"] == {"identical": 1, "close": 1, "equal": 1, "absent": 1}
+
+
+def test_portion_by_portion_gives_what_all_at_once_gives(run: Run, repo: ScratchRepo, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = run(repo.top, "verify", "--against", "main", "--format", "json").json
+    monkeypatch.setattr(verify, "PORTION", 1)
+    assert run(repo.top, "verify", "--against", "main", "--format", "json").json == whole
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from goldenctl.catalog.blame import blame
 from goldenctl.catalog.frames import frame, temporary
 from goldenctl.catalog.homes import gather
 from goldenctl.catalog.log import goldens_named, log, on_line
-from goldenctl.catalog.places import Place, lake, shared
+from goldenctl.catalog.places import Place, chosen, lake, on_server
 from goldenctl.catalog.store import reading as opening
 
 if TYPE_CHECKING:
@@ -327,15 +327,16 @@ def _first_branch(connection: Connection) -> str:
     return next(iter(branches(connection)), "")
 
 
-def open_catalog(path: Path | str | None = None, *, store: bool | str = False, as_of: str | int = "") -> Catalog:
+def open_catalog(path: Path | str | None = None, *, store: bool | str | None = None, as_of: str | int = "") -> Catalog:
     """The catalog of a file, of the repository around the current folder, or of a team.
 
     Parameters
     ----------
     path
-        The DuckDB file; None means the one in the settings.
+        The DuckDB file, or the ``postgres://…`` of a store; None means what the settings say.
     store
         True means the shared store of the settings, a text the metadata of another: ``postgres://…`` or a file.
+        None leaves it to ``store.always`` of the settings.
     as_of
         A version number or a moment (ISO 8601, UTC without a zone) of the shared store; empty means the newest.
 
@@ -351,11 +352,14 @@ def open_catalog(path: Path | str | None = None, *, store: bool | str = False, a
     from goldenctl import config
 
     place: Place
-    if isinstance(store, str):
-        place = lake(store, "", str(as_of))
-    elif store or as_of != "":
-        place = shared(config.load(Path.cwd()), str(as_of))
+    metadata = store if isinstance(store, str) else path if isinstance(path, str) and on_server(path) else ""
+    if metadata:
+        place = lake(metadata, "", str(as_of))
+    elif path is not None and not store and as_of == "":
+        place = Path(path)
     else:
-        place = Path(path) if path is not None else config.load(Path.cwd()).catalog_path
+        wanted = None if store is None else bool(store)
+        file = None if path is None else Path(path)
+        place = chosen(config.load(Path.cwd()), catalog=file, store=wanted, as_of=str(as_of))
     with opening(place):
         return Catalog(place)

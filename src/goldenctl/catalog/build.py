@@ -94,10 +94,10 @@ def _build(repo: Repo, settings: Settings, path: Place, tips: dict[str, str], pr
     parsing = Parsing(repo, wanted) if fresh else None  # parses while the clients below are being loaded
     from goldenctl.catalog import tables
 
+    if parsing:
+        tables.make(path, wait)  # now, while others parse and nothing has come yet
     missing = wanted if fresh else tables.missing(path, wanted, wait)
     parsing = parsing or Parsing(repo, missing)
-    if fresh:
-        tables.make(path, wait)  # now, while others parse and nothing has come yet
     lives = history.lives(commits, tips.values())
     prepared = tables.prepare(tables.History(commits, lives, tips, _landings(repo, settings, tips)), settings)
     done, size = len(wanted) - len(missing), 0

@@ -172,7 +172,8 @@ def _attach(connection: Connection, lake: Lake, deadline: float, *, read_only: b
         connection.execute(text)
     connection.execute("USE lake")
     data = lake.data or _data_path(connection)
-    if data.startswith("s3://"):  # before anything is read: after a compaction even the schema's version lies there
+    if data.startswith("s3://"):  # before the first question: after a compaction no table lies in the metadata any more
+        extensions.load(connection, ("httpfs",))
         objects.prepare(connection, data)
     if read_only:
         connection.execute("SET disabled_optimizers = 'join_order'")  # which multiplies the time over long tables

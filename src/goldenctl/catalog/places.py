@@ -40,7 +40,7 @@ class Lake:
     @property
     def server(self) -> bool:
         """Whether the metadata is in PostgreSQL, which takes many writers."""
-        return self.metadata.startswith(_SERVER)
+        return on_server(self.metadata)
 
     @property
     def objects(self) -> bool:
@@ -70,6 +70,11 @@ class Lake:
         if self.as_of.isdecimal():
             return f"SNAPSHOT_VERSION {int(self.as_of)}"
         return f"SNAPSHOT_TIME '{moment(self.as_of):%Y-%m-%d %H:%M:%S.%f}+00'"
+
+
+def on_server(name: str) -> bool:
+    """Whether a name is the URL of a store's metadata in PostgreSQL."""
+    return name.startswith(_SERVER)
 
 
 Place = Path | Lake
@@ -157,7 +162,7 @@ def lake(metadata: str, data: str, as_of: str = "", *, place: str = "") -> Lake:
         scheme = re.match(r"[\w+.-]+://", text)
         if scheme and scheme[0] not in schemes:
             raise ConfigError(f"{scheme[0]} is no scheme of a store", place=place, hint=_EXAMPLE)
-    if metadata.startswith(_SERVER):
+    if on_server(metadata):
         _check_url(metadata, place)
     where = metadata if "://" in metadata else str(Path(metadata).absolute())
     found = Lake(where, data.rstrip("/") + "/" if data else "", as_of)

@@ -25,7 +25,7 @@ import duckdb
 from filelock import FileLock, Timeout
 
 from goldenctl.catalog.places import Lake, Place
-from goldenctl.config import own_folder
+from goldenctl.config import own_folder, refuse_link, write_own
 from goldenctl.errors import CatalogBusyError, CatalogError
 
 WAIT = 30.0
@@ -159,6 +159,8 @@ def turnstile(path: Path, wait: float) -> Iterator[float]:
     deadline = time.monotonic() + wait
     lock = FileLock(f"{path}.lock")
     try:
+        for own in (path, Path(f"{path}.lock")):
+            refuse_link(own)
         lock.acquire(timeout=wait)
     except Timeout:
         raise _busy(path, wait, _holder(path)) from None
@@ -176,7 +178,7 @@ def _announce(path: Path) -> None:
     words = [Path(sys.argv[0]).name, *sys.argv[1:3]]
     command = " ".join(w for w in words if re.fullmatch(r"[\w.\-]+", w))
     with suppress(OSError):
-        Path(f"{path}.holder").write_text(json.dumps({"pid": os.getpid(), "command": command}), "utf-8")
+        write_own(Path(f"{path}.holder"), json.dumps({"pid": os.getpid(), "command": command}))
 
 
 def _holder(path: Path) -> str:
@@ -259,7 +261,7 @@ def version(connection: duckdb.DuckDBPyConnection, place: str) -> int:
     """
     try:
         row = first_row(connection, "SELECT \"value\" FROM meta WHERE key = 'schema_version'")
-    except (duckdb.CatalogException, duckdb.BinderException):  # any other says that it cannot be read just now
+    except (duckdb.CatalogException, duckdb.BinderException):  # no such table, or one of another make
         tables = "SELECT 1 FROM duckdb_tables() WHERE database_name = current_database()"
         row = None
         if not first_row(connection, tables):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from goldenctl.cli import output, progress
+from goldenctl.cli import options, output, progress
 from goldenctl.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -18,12 +18,12 @@ COLUMNS = ("run", "manifest", "members", "stored", "bytes")
 
 
 def command(
-    from_job: Annotated[list[str], typer.Option("--from-job", metavar="REF", help="Run to keep; may be repeated.")],
+    from_job: options.FromJobs,
     to: Annotated[str, typer.Option("--to", metavar="DIR|s3://…", help="Where the archive is; by default the setting's.")] = "",
-    attempt: Annotated[int | None, typer.Option(help="Attempt of the run to take; the newest by default.")] = None,
-    max_wait: Annotated[float, typer.Option(help="Longest wait for a rate limit, in seconds.")] = 300.0,
-    wait: Annotated[bool, typer.Option("--wait", help="Wait for a run that is still in progress.")] = False,
-    form: Annotated[output.Format, typer.Option("--format", help="How to print the result.")] = output.Format.TABLE,
+    attempt: options.Attempt = None,
+    max_wait: options.MaxWait = 300.0,
+    wait: options.Wait = False,
+    form: options.Form = output.Format.TABLE,
 ) -> int:
     """Store the golden files of a run and a manifest, each once, under their digests.
 
@@ -44,9 +44,9 @@ def command(
     problems: list[SourceProblem] = []
     with progress.shown("artifacts") as tell:
         cache = settings.top / ".goldenctl/cache"
-        options = sources.FetchOptions(attempt=attempt, max_wait=max_wait, wait=wait, cache=cache, on_progress=tell)
+        fetching = sources.FetchOptions(attempt=attempt, max_wait=max_wait, wait=wait, cache=cache, on_progress=tell)
         for ref in from_job:
-            source = sources.open_source(ref, settings, options)
+            source = sources.open_source(ref, settings, fetching)
             run = source.describe()
             fetched = list(source.fetch(run.artifacts))
             rows.append((run.ref, archive.store_run(store, run, fetched)))

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from goldenctl.cli import output
+from goldenctl.cli import options, output
 from goldenctl.cli.log import named
 from goldenctl.cli.placing import AsOfOption, StoreOption
 from goldenctl.errors import ExitCode
@@ -19,12 +19,10 @@ SPARE = ("unchanged since", "subject", "via")
 
 def command(
     path: Annotated[str, typer.Argument(help="A golden's path, a case, or a glob of either.")],
-    branch: Annotated[
-        str, typer.Option("--branch", help="Branch whose values are meant; downstream by default.", show_default=False)
-    ] = "",
+    branch: options.Branch = "",
     store: StoreOption = None,
     as_of: AsOfOption = "",
-    format: Annotated[output.Format, typer.Option("--format", help="How to print.")] = output.Format.TABLE,
+    format: options.Form = output.Format.TABLE,
 ) -> int:
     """Show, metric by metric, the commit, sync and run that today's values come from, and since when they are unchanged.
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from goldenctl.capture import Files, Precision
-from goldenctl.cli import output
+from goldenctl.cli import options, output
 from goldenctl.errors import ExitCode, RepoError, UsageError
 
 
@@ -17,14 +17,17 @@ def command(
     out: Annotated[Path | None, typer.Option("-o", "--output", help="File to write; stdout without it.")] = None,
     files: Annotated[Files, typer.Option(help="Which event files count.")] = Files.FIRST,
     precision: Annotated[Precision, typer.Option(help="Values as logged, or to five decimals.")] = Precision.FULL,
-    train_iters: Annotated[int | None, typer.Option(min=1, help="Last step kept; all without it.")] = None,
+    train_iters: options.TrainIters = None,
     step_size: Annotated[int, typer.Option(min=1, help="Keep step 1 and every multiple of this many steps.")] = 1,
-    metric: Annotated[list[str] | None, typer.Option(help="Scalar to keep instead of the harness's; repeatable.")] = None,
+    metric: options.Metrics = None,
     thin: Annotated[int | None, typer.Option(min=2, help="Keep at most this many points of a metric.")] = None,
-    pin: Annotated[list[int] | None, typer.Option(help="Step that --thin never drops; repeatable.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+    pin: Annotated[list[int] | None, typer.Option(help="Step that --thin never drops; may be repeated.")] = None,
+    force: options.Force = False,
+    form: options.Form = output.Format.TABLE,
 ) -> int:
     """Make a golden document of a run's TensorBoard event files, on the harness's sampling grid.
+
+    Without --output the document itself is the result, JSON in any format.
 
     Example: goldenctl capture logs/tensorboard --train-iters 100 --output golden_values_dev_dgx_h100.json
     """
@@ -47,6 +50,8 @@ def command(
         output.result(content.decode())
     else:
         _write(out, content, force=force)
+        if form is not output.Format.TABLE:
+            output.listed("files", [str(out)], form)
     return int(ExitCode.OK)
 
 

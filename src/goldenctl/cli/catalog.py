@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from goldenctl.cli import filling, output
+from goldenctl.cli import filling, options, output
 from goldenctl.cli.placing import AsOfOption, StoreOption
 from goldenctl.errors import ExitCode
 
@@ -31,12 +31,6 @@ class SqlFormat(StrEnum):
     CSV = "csv"
 
 
-CatalogOption = Annotated[
-    Path | None, typer.Option("--catalog", help="Catalog file instead of the one in the settings.", show_default=False)
-]
-WaitOption = Annotated[float, typer.Option("--wait", help="Seconds to wait for another process.", min=0.0)]
-
-
 def _place(catalog: Path | None, store: bool | None, as_of: str = "") -> Place:
     from goldenctl import config
     from goldenctl.catalog.places import chosen
@@ -49,7 +43,10 @@ def _place(catalog: Path | None, store: bool | None, as_of: str = "") -> Place:
 BranchOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--branch", help="Branch to read; may be given several times. [default: those of the sync settings]", show_default=False
+        "--branch",
+        metavar="B",
+        help="Branch whose commits are read; may be repeated.",
+        show_default="those of the sync settings",
     ),
 ]
 
@@ -57,10 +54,10 @@ BranchOption = Annotated[
 @app.command()
 def build(
     branch: BranchOption = None,
-    catalog: CatalogOption = None,
+    catalog: options.Catalog = None,
+    wait: options.LockWait = 30.0,
     store: StoreOption = None,
-    wait: WaitOption = 30.0,
-    format: Annotated[output.Format, typer.Option("--format")] = output.Format.TABLE,
+    format: options.Form = output.Format.TABLE,
 ) -> int:
     """Fill the catalog from git history; a build that was stopped goes on where it was.
 
@@ -74,10 +71,10 @@ def build(
 @app.command()
 def update(
     branch: BranchOption = None,
-    catalog: CatalogOption = None,
+    catalog: options.Catalog = None,
+    wait: options.LockWait = 30.0,
     store: StoreOption = None,
-    wait: WaitOption = 30.0,
-    format: Annotated[output.Format, typer.Option("--format")] = output.Format.TABLE,
+    format: options.Form = output.Format.TABLE,
 ) -> int:
     """Take in what is new in git since the last build.
 
@@ -90,11 +87,11 @@ def update(
 
 @app.command()
 def status(
-    catalog: CatalogOption = None,
+    catalog: options.Catalog = None,
+    wait: options.LockWait = 30.0,
     store: StoreOption = None,
     as_of: AsOfOption = "",
-    wait: WaitOption = 30.0,
-    format: Annotated[output.Format, typer.Option("--format")] = output.Format.TABLE,
+    format: options.Form = output.Format.TABLE,
 ) -> int:
     """Say what the catalog holds.
 
@@ -125,11 +122,11 @@ def _status_json(found: Status) -> dict[str, Any]:
 @app.command()
 def sql(
     query: Annotated[str, typer.Argument(help="One SQL query; it can only read.")],
-    catalog: CatalogOption = None,
+    catalog: options.Catalog = None,
+    wait: options.LockWait = 30.0,
     store: StoreOption = None,
     as_of: AsOfOption = "",
-    wait: WaitOption = 30.0,
-    format: Annotated[SqlFormat, typer.Option("--format")] = SqlFormat.TABLE,
+    format: Annotated[SqlFormat, typer.Option("--format", help="How to print.")] = SqlFormat.TABLE,
 ) -> int:
     """Ask the catalog in DuckDB's SQL, read only, without access to files and network.
 
@@ -156,10 +153,11 @@ def _table(rows: pl.DataFrame) -> None:
 @app.command()
 def export(
     to: Annotated[Path, typer.Option("--to", help="Folder for one Parquet file a table.")],
-    catalog: CatalogOption = None,
+    catalog: options.Catalog = None,
+    wait: options.LockWait = 30.0,
     store: StoreOption = None,
     as_of: AsOfOption = "",
-    wait: WaitOption = 30.0,
+    form: options.Form = output.Format.TABLE,
 ) -> int:
     """Copy every table into Parquet files.
 
@@ -167,6 +165,6 @@ def export(
     """
     from goldenctl.catalog.query import export
 
-    for path in export(_place(catalog, store, as_of), to, wait):
-        output.result(str(path))
+    written = export(_place(catalog, store, as_of), to, wait)
+    output.listed("files", [str(path) for path in written], form)
     return ExitCode.OK

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from goldenctl.cli import output, spark
+from goldenctl.cli import options, output, spark
 from goldenctl.cli.output import Format
 from goldenctl.errors import ExitCode, UsageError
 from goldenctl.rules.verdicts import Rules
@@ -29,12 +29,10 @@ def command(
     config: Annotated[
         Path | None, typer.Option(help="The case's model_config.yaml; the one beside the golden without it.")
     ] = None,
-    metric: Annotated[list[str] | None, typer.Option(help="Check this metric instead of METRICS; repeatable.")] = None,
+    metric: options.Metrics = None,
     resume: Annotated[bool, typer.Option("--resume", help="Compare phase 2 with phase 1 after the middle step.")] = False,
-    train_iters: Annotated[
-        int | None, typer.Option(min=1, help="Steps of a --resume run; from the configuration else.")
-    ] = None,
-    format: Annotated[Format, typer.Option("--format", help="How to print.")] = Format.TABLE,
+    train_iters: options.TrainIters = None,
+    format: options.Form = Format.TABLE,
 ) -> int:
     """Say whether a run passes against its golden, metric by metric, and where Megatron-LM's harness judges otherwise.
 

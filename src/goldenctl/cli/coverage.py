@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from goldenctl.cli import output
+from goldenctl.cli import options, output
 from goldenctl.cli.output import Format
 from goldenctl.coverage import State
 from goldenctl.errors import CatalogError, ExitCode, UsageError
@@ -35,13 +35,14 @@ MARKS = {
 
 def command(
     recipes: Annotated[
-        list[str] | None, typer.Option(help="Glob of CI recipes from the repository's top; Megatron-LM's by itself.")
+        list[str] | None,
+        typer.Option(help="Glob of CI recipes from the top, Megatron-LM's without; may be repeated."),
     ] = None,
-    case: Annotated[list[str] | None, typer.Option(help="Only cases that match this glob; repeatable.")] = None,
-    platform: Annotated[list[str] | None, typer.Option(help="Only this platform; repeatable.")] = None,
-    state: Annotated[list[State] | None, typer.Option(help="Only goldens in this state; repeatable.")] = None,
+    case: options.Cases = None,
+    platform: options.Platforms = None,
+    state: Annotated[list[State] | None, typer.Option(help="Only goldens in this state; may be repeated.")] = None,
     stale_after: Annotated[int, typer.Option(min=0, help="Days a golden may be older than its newest sibling.")] = 30,
-    format: Annotated[Format, typer.Option("--format", help="How to print.")] = Format.TABLE,
+    format: options.Form = Format.TABLE,
 ) -> int:
     """Show which goldens are present, missing, orphaned, unknown, exempt, inactive or stale, per case and platform.
 

@@ -7,20 +7,17 @@ import os
 from collections.abc import Sequence
 from dataclasses import fields
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from goldenctl.cli import completing, output
+from goldenctl.cli import completing, options, output
 from goldenctl.cli.placing import AsOfOption
 from goldenctl.errors import ExitCode
 
 if TYPE_CHECKING:
     from goldenctl.compare import MetricDiff
-    from goldenctl.config import Settings
     from goldenctl.diff import DiffResult, FileDiff, Row
-    from goldenctl.sides import Side
 
 COLUMNS = (
     "golden",
@@ -69,18 +66,12 @@ def command(
         ),
     ],
     new: Annotated[str, typer.Argument(help="Obtained side, named the same way.", autocompletion=completing.revisions)],
-    case: Annotated[
-        list[str] | None, typer.Option(help="Only cases that match this glob; repeatable.", autocompletion=completing.cases)
-    ] = None,
-    platform: Annotated[
-        list[str] | None, typer.Option(help="Only this platform; repeatable.", autocompletion=completing.platforms)
-    ] = None,
-    metric: Annotated[
-        list[str] | None, typer.Option(help="Only this metric; repeatable.", autocompletion=completing.metrics)
-    ] = None,
+    case: options.Cases = None,
+    platform: options.Platforms = None,
+    metric: options.Metrics = None,
     sort: Annotated[Sort, typer.Option(help="What puts a difference first.")] = Sort.MAX_REL,
     top: Annotated[int, typer.Option(min=0, help="Only the first N differences; 0 shows all.")] = 0,
-    threshold: Annotated[float, typer.Option(min=0.0, help="Only differences of at least this relative size.")] = 0.0,
+    threshold: options.Threshold = 0.0,
     format: Annotated[Format, typer.Option("--format", help="How to print.")] = Format.TABLE,
     exit_code: Annotated[bool, typer.Option("--exit-code", help="End in 1 when a difference is shown.")] = False,
     store: Annotated[
@@ -92,35 +83,17 @@ def command(
 
     Example: goldenctl diff main WORKTREE --metric "lm loss" --threshold 0.01 --exit-code
     """
-    from goldenctl import collect, config
+    from goldenctl import api
     from goldenctl import diff as stage
-    from goldenctl.selection import Selection
 
-    settings = config.load(Path.cwd())
-    before, after = (_side(name, settings, store=store, as_of=as_of) for name in (old, new))
-    selection = Selection(tuple(case or ()), tuple(platform or ()))
-    takes = collect.chooser(selection, settings, {**before.entries, **after.entries})
     workers = 1 if store or as_of else min(os.cpu_count() or 1, 8)  # DuckDB does not outlive a fork
-    result = stage.diff(before, after, settings, takes=takes, workers=workers)
+    result = api.diff(old, new, case=case or (), platform=platform or (), workers=workers, store=store, as_of=as_of)
     shown = stage.rows(result, metrics=metric or (), threshold=threshold, sort=sort.value)
     _warn(result, metric or ())
     _print(format, result, shown[:top] if top else shown, metric or (), everything=not (top or threshold))
-    if before.problems or after.problems:
+    if result.old.problems or result.new.problems:
         return int(ExitCode.SOURCE)
     return int(ExitCode.FINDINGS if exit_code and shown else ExitCode.OK)
-
-
-def _side(name: str, settings: Settings, *, store: bool, as_of: str) -> Side:
-    from goldenctl import collect
-
-    if (store or as_of) and name not in ("WORKTREE", "INDEX"):
-        from goldenctl.catalog.places import shared
-        from goldenctl.stored import open_stored
-
-        found = open_stored(name, shared(settings, as_of))
-        if found is not None:
-            return found
-    return collect.open_side(name, settings)
 
 
 def _warn(result: DiffResult, metrics: Sequence[str]) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from goldenctl.cli import output
+from goldenctl.cli import options, output
 from goldenctl.cli.log import named
 from goldenctl.cli.placing import AsOfOption, StoreOption
 from goldenctl.errors import ExitCode
@@ -21,18 +22,16 @@ DRIFTS = ("path", "metric", "points", "drift")
 
 def command(
     paths: Annotated[list[str] | None, typer.Argument(help="Golden paths, cases or globs; all without any.")] = None,
-    metric: Annotated[str, typer.Option("--metric", help="Only this metric.", show_default=False)] = "",
-    branch: Annotated[
-        str, typer.Option("--branch", help="First-parent line to follow; downstream's by default.", show_default=False)
-    ] = "",
-    threshold: Annotated[float, typer.Option("--threshold", help="Smallest change reported, 0.05 is 5 %.", min=1e-9)] = 0.05,
+    metric: options.Metrics = None,
+    branch: options.Branch = "",
+    threshold: options.Threshold = 0.05,
     budget: Annotated[
         float | None,
         typer.Option("--budget", help="Drift since the first golden allowed before the command ends in 1.", min=0.0),
     ] = None,
     store: StoreOption = None,
     as_of: AsOfOption = "",
-    format: Annotated[output.Format, typer.Option("--format", help="How to print.")] = output.Format.TABLE,
+    format: options.Form = output.Format.TABLE,
 ) -> int:
     """Find lasting changes of each metric's level over revisions and recorded runs, and the drift since the first golden.
 
@@ -47,8 +46,8 @@ def command(
     changes: list[Change] = []
     drifts: list[Drift] = []
     with reading(chosen(settings, store=store, as_of=as_of)) as connection:
-        for path in paths or ["*"]:
-            more = drift(connection, named(path, settings), branch=branch, metric=metric, threshold=threshold)
+        for path, only in product(paths or ["*"], metric or [""]):
+            more = drift(connection, named(path, settings), branch=branch, metric=only, threshold=threshold)
             changes += [c for c in more[0] if c not in changes]
             drifts += [d for d in more[1] if d not in drifts]
     over = [d for d in drifts if budget is not None and abs(d.rel_drift) > budget]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from goldenctl.cli import output
+from goldenctl.cli import options, output
 from goldenctl.cli.output import Format
 from goldenctl.errors import ExitCode, UsageError
 from goldenctl.rules.verdicts import Rules
@@ -22,13 +22,15 @@ if TYPE_CHECKING:
 
 def command(
     cases: Annotated[list[str] | None, typer.Argument(help="Goldens: files, folders, case globs; a made one without.")] = None,
-    rules: Annotated[list[Rules] | None, typer.Option(help="Our rules to audit; strict and harness without any.")] = None,
+    rules: Annotated[
+        list[Rules] | None, typer.Option(help="Our rules to audit, strict and harness without any; may be repeated.")
+    ] = None,
     compare: Annotated[
         str, typer.Option("--command", help="A comparator to audit instead: a command with {golden} and {obtained}.")
     ] = "",
     timeout: Annotated[float, typer.Option(min=0.1, help="Seconds after which the command counts as failed.")] = 60.0,
     approximate: Annotated[bool, typer.Option("--approximate", help="Skip the exact lane.")] = False,
-    format: Annotated[Format, typer.Option("--format", help="How to print.")] = Format.TABLE,
+    format: options.Form = Format.TABLE,
 ) -> int:
     """Break a golden and a run in known ways and report which of them a comparator lets through.
 

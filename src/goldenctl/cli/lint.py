@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from goldenctl.cli import completing, linting
+from goldenctl.cli import completing, linting, options
 from goldenctl.cli.linting import LintFormat, LintOptions
 
 
@@ -15,7 +15,7 @@ def command(
     paths: Annotated[
         list[Path] | None, typer.Argument(metavar="PATH…", help="Files or folders; all golden files below root by default.")
     ] = None,
-    form: Annotated[LintFormat, typer.Option("--format", help="How to print the findings.")] = LintFormat.TABLE,
+    form: Annotated[LintFormat, typer.Option("--format", help="How to print.")] = LintFormat.TABLE,
     select: Annotated[
         list[str] | None, typer.Option(metavar="RULE", help="Rules to run; may be repeated.", autocompletion=completing.rules)
     ] = None,
@@ -30,12 +30,12 @@ def command(
     against: Annotated[
         str,
         typer.Option(
-            metavar="REV", help="Say what changed files lost against this revision.", autocompletion=completing.revisions
+            metavar="REV", help="Revision, branch, sync:DATE or sync:SHA to compare with.", autocompletion=completing.revisions
         ),
     ] = "",
-    fix: Annotated[bool, typer.Option("--fix", help="Make the mechanical repairs that lose no information.")] = False,
+    fix: options.Fix = False,
     strict: Annotated[bool, typer.Option("--strict", help="Warnings fail as errors do.")] = False,
-    rules: Annotated[bool, typer.Option("--rules", help="List the rules and stop.")] = False,
+    list_rules: Annotated[bool, typer.Option("--list-rules", help="List the rules and stop.")] = False,
 ) -> int:
     """Check golden files for NaN, broken grids, wrong places and more.
 
@@ -43,9 +43,9 @@ def command(
 
     Example: goldenctl lint --format github --against origin/dev
     """
-    if rules:
+    if list_rules:
         return linting.list_rules()
-    options = LintOptions(
+    chosen = LintOptions(
         tuple(map(str, paths or ())),
         form,
         tuple(select or ()),
@@ -56,4 +56,4 @@ def command(
         fix,
         strict,
     )
-    return linting.run(options)
+    return linting.run(chosen)

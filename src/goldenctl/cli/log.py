@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from goldenctl.cli import output, spark
+from goldenctl.cli import options, output, spark
 from goldenctl.cli.placing import AsOfOption, StoreOption
 from goldenctl.errors import ExitCode
 
@@ -23,13 +23,11 @@ SPARE = (5, 6, 3, 9, 2)
 
 def command(
     path: Annotated[str, typer.Argument(help="A golden's path, a case, or a glob of either.")],
-    branch: Annotated[
-        str, typer.Option("--branch", help="First-parent line to follow; downstream's by default.", show_default=False)
-    ] = "",
-    metric: Annotated[str, typer.Option("--metric", help="Only this metric.", show_default=False)] = "",
+    branch: options.Branch = "",
+    metric: options.Metric = "",
     store: StoreOption = None,
     as_of: AsOfOption = "",
-    format: Annotated[output.Format, typer.Option("--format", help="How to print.")] = output.Format.TABLE,
+    format: options.Form = output.Format.TABLE,
 ) -> int:
     """Show the revisions of goldens: date, commit, sync, and what changed, through all renames.
 

@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from goldenctl.cli import output
-from goldenctl.errors import ExitCode, RepoError, UsageError
+from goldenctl.errors import ExitCode, RepoError
+from goldenctl.sync.driver import Policy
 
 
 def command(
@@ -16,7 +17,9 @@ def command(
     ours: Annotated[Path, typer.Argument(help="%A: file with our content; the result goes here.")],
     theirs: Annotated[Path, typer.Argument(help="%B: file with their content.")],
     path: Annotated[str, typer.Argument(help="%P: the golden's path in the repository.")],
-    policy: Annotated[str, typer.Option(help="ours, theirs, newest-producer or ask; as .gitattributes says by default.")] = "",
+    policy: Annotated[
+        Policy | None, typer.Option(help="Who wins when both sides changed a golden.", show_default="as .gitattributes says")
+    ] = None,
 ) -> int:
     """Merge a golden file for git: one side wins whole, or the merge stops and says who made each side.
 
@@ -29,11 +32,7 @@ def command(
     from goldenctl.sync import driver
 
     try:
-        chosen = driver.Policy(policy) if policy else None
-    except ValueError as exc:
-        raise UsageError(f"no policy {policy!r}", hint=f"use one of {', '.join(driver.Policy)}") from exc
-    try:
-        verdict = driver.merge(Repo(find_top(Path.cwd())), path, chosen, base, ours, theirs)
+        verdict = driver.merge(Repo(find_top(Path.cwd())), path, policy, base, ours, theirs)
     except OSError as exc:
         raise RepoError(f"{exc.strerror}", place=str(exc.filename)) from exc
     if verdict.message:

@@ -3,44 +3,41 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from goldenctl.cli import output
+from goldenctl.cli import options, output
 from goldenctl.cli.placing import StoreOption
 from goldenctl.errors import ExitCode
 
 
 def command(
-    from_job: Annotated[list[str], typer.Option("--from-job", help="Run reference; may be given several times.")],
+    from_job: options.FromJobs,
+    attempt: options.Attempt = None,
+    max_wait: options.MaxWait = 300.0,
+    wait: options.Wait = False,
     store: StoreOption = None,
-    wait: Annotated[float, typer.Option("--wait", help="Seconds to wait for other writers, each time.", min=0.0)] = 120.0,
-    format: Annotated[output.Format, typer.Option("--format")] = output.Format.TABLE,
+    lock_wait: options.LockWait = 30.0,
+    format: options.Form = output.Format.TABLE,
 ) -> int:
     """Store a run's observed values in the catalog without touching files.
 
     Example: goldenctl record --from-job github:34695381473
     """
-    from goldenctl import config
-    from goldenctl.catalog import record_run
-    from goldenctl.catalog.places import chosen
-    from goldenctl.collect import collect
+    from goldenctl import api, config
+    from goldenctl.sources import FetchOptions
 
     settings = config.load(Path.cwd())
-    target = chosen(settings, store=store)
+    cache = settings.top / ".goldenctl/cache"
+    fetching = FetchOptions(attempt=attempt, max_wait=max_wait, wait=wait, cache=cache)
     complete, rows = True, []
     for ref in from_job:
-        found = collect(ref, settings)
-        placed = found.placed
-        replicates = [c for group in placed.replicates.values() for c in group]
-        new = record_run(target, found.run, [*placed.candidates, *replicates], wait)
+        done = api.record(ref, fetching=fetching, store=store, lock_wait=lock_wait)
+        found, placed = done.collected, done.collected.placed
         for problem in found.problems:
             output.note(f"{problem.subject}: {problem.message}")
         for member in placed.unplaced:
             output.note(f"{member.member}: {member.reason}")
         complete = complete and not found.problems
-        rows.append((found.run.ref, len(placed.candidates), new, len(placed.unplaced)))
+        rows.append((found.run.ref, len(placed.candidates), done.new, len(placed.unplaced)))
     _print(rows, format)
     return ExitCode.OK if complete else ExitCode.SOURCE
 

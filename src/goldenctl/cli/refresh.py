@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from goldenctl import config
-from goldenctl.cli import completing, output, progress, refresh_view
+from goldenctl.cli import completing, options, output, progress, refresh_view
 from goldenctl.errors import CatalogError, ExitCode, UsageError
 from goldenctl.model import Action, MatchLevel, RefreshResult
 from goldenctl.selection import Only, Selection
@@ -18,39 +18,35 @@ from goldenctl.selection import Only, Selection
 if TYPE_CHECKING:
     from goldenctl.refresh import Options, Plan
 
-LEVELS = ("identical", "equal", "close")
-
 
 def command(
-    from_job: Annotated[list[str], typer.Option("--from-job", metavar="REF", help="Run to take values from; may be repeated.")],
+    from_job: options.FromJobs,
     only: Annotated[Only, typer.Option(help="Which goldens to touch.")] = Only.ALL,
-    case: Annotated[
-        list[str] | None, typer.Option(metavar="GLOB", help="Cases to touch, model/test_case.", autocompletion=completing.cases)
-    ] = None,
-    platform: Annotated[
-        list[str] | None, typer.Option(metavar="P", help="Platforms to touch.", autocompletion=completing.platforms)
-    ] = None,
+    case: options.Cases = None,
+    platform: options.Platforms = None,
     scope: Annotated[str, typer.Option(help="Replace the whole file, only bad metrics, or only bad values.")] = "file",
     match: Annotated[
         list[str] | None,
-        typer.Option(metavar="REV", help="Say how candidates match this revision.", autocompletion=completing.revisions),
+        typer.Option(
+            metavar="REV", help="Say how candidates match this revision; may be repeated.", autocompletion=completing.revisions
+        ),
     ] = None,
-    require: Annotated[str | None, typer.Option(help="Refuse candidates that match less: identical, equal, close.")] = None,
-    fix: Annotated[bool, typer.Option("--fix", help="Apply lint's mechanical repairs to candidates first.")] = False,
-    allow: Annotated[list[str] | None, typer.Option(metavar="RULE:METRIC", help="Admit one finding.")] = None,
+    require: options.Require = None,
+    fix: options.Fix = False,
+    allow: options.Allow = None,
     allow_shrink: Annotated[bool, typer.Option("--allow-shrink", help="Admit fewer metrics or steps, and cut jobs.")] = False,
     allow_mixed: Annotated[bool, typer.Option("--allow-mixed", help="Admit values of two producers in one file.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite files with uncommitted changes.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be done and write nothing.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Write without asking.")] = False,
-    commit: Annotated[bool, typer.Option("--commit", help="Commit the written files with their provenance.")] = False,
-    attempt: Annotated[int | None, typer.Option(help="Attempt of the run to take; the newest by default.")] = None,
-    max_wait: Annotated[float, typer.Option(help="Longest wait for a rate limit, in seconds.")] = 300.0,
-    wait: Annotated[bool, typer.Option("--wait", help="Wait for a run that is still in progress.")] = False,
+    force: options.Force = False,
+    dry_run: options.DryRun = False,
+    yes: options.Yes = False,
+    commit: options.Commit = False,
+    attempt: options.Attempt = None,
+    max_wait: options.MaxWait = 300.0,
+    wait: options.Wait = False,
     report: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw what changed into FILE.html or FILE.md, see report.")
     ] = None,
-    form: Annotated[output.Format, typer.Option("--format", help="How to print the result.")] = output.Format.TABLE,
+    form: options.Form = output.Format.TABLE,
 ) -> int:
     """Take golden values from a CI run and write the good ones into the repository.
 
@@ -62,20 +58,20 @@ def command(
     from goldenctl import refresh, sources
 
     settings = config.load(Path.cwd())
-    options = refresh.Options(
+    chosen = refresh.Options(
         only=only,
         selection=Selection(tuple(case or ()), tuple(platform or ())),
         scope=refresh.Scope(_choice("--scope", scope, [s.value for s in refresh.Scope])),
         match=tuple(match or ()),
-        require=MatchLevel(_choice("--require", require, LEVELS)) if require else None,
+        require=MatchLevel(require.value) if require else None,
         fix=fix,
-        allow=frozenset(_allowed(a) for a in allow or ()),
+        allow=options.admitted(allow),
         allow_shrink=allow_shrink,
         allow_mixed=allow_mixed,
         force=force,
         dry_run=dry_run,
     )
-    _check(options, yes=yes)
+    _check(chosen, yes=yes)
     if report:
         _reporting().check_target(report)
     with progress.shown("artifacts") as tell:
@@ -83,7 +79,7 @@ def command(
             attempt=attempt, max_wait=max_wait, wait=wait, cache=settings.top / ".goldenctl/cache", on_progress=tell
         )
         opened = [sources.open_source(ref, settings, fetching) for ref in from_job]
-        prepared = refresh.plan(opened, settings, options)
+        prepared = refresh.plan(opened, settings, chosen)
     if not dry_run and not yes and prepared.changes:
         refresh_view.show(prepared.result(dry_run=True), output.Format.TABLE)
         typer.confirm(f"Write {len(prepared.changes)} golden files?", abort=True, err=True)
@@ -109,17 +105,10 @@ def _choice(option: str, value: str, known: list[str] | tuple[str, ...]) -> str:
     return value
 
 
-def _allowed(text: str) -> tuple[str, str]:
-    rule, colon, metric = text.partition(":")
-    if not colon or not rule.startswith("GV"):
-        raise UsageError(f"--allow {text!r} is not RULE:METRIC", hint="e.g. --allow 'GV001:iteration-time'")
-    return rule, metric
-
-
-def _check(options: Options, *, yes: bool) -> None:
-    if options.require and not options.match:
+def _check(chosen: Options, *, yes: bool) -> None:
+    if chosen.require and not chosen.match:
         raise UsageError("--require needs a revision to match against", hint="add --match REV, e.g. --match sync:2026-04-28")
-    if not (yes or options.dry_run or output.terminal(sys.stdin)):
+    if not (yes or chosen.dry_run or output.terminal(sys.stdin)):
         raise UsageError("nobody to ask here", hint="add --yes to write, or --dry-run to look first")
 
 

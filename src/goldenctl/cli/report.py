@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from goldenctl.cli import completing
+from goldenctl.cli import completing, options, output
 from goldenctl.cli.placing import StoreOption
 from goldenctl.config import Settings
 from goldenctl.errors import ExitCode, UsageError
@@ -28,19 +28,11 @@ def command(
     new: Annotated[str, typer.Argument(help="Obtained side, named the same way.", autocompletion=completing.revisions)] = "",
     refresh: Annotated[str, typer.Option(metavar="ID", help="A refresh the catalog knows, instead of two sides.")] = "",
     sync: Annotated[str, typer.Option(metavar="SHA", help="A sync: its commit or date, instead of two sides.")] = "",
-    case: Annotated[
-        list[str] | None,
-        typer.Option(metavar="GLOB", help="Only these cases; may be repeated.", autocompletion=completing.cases),
-    ] = None,
-    platform: Annotated[
-        list[str] | None,
-        typer.Option(metavar="P", help="Only this platform; may be repeated.", autocompletion=completing.platforms),
-    ] = None,
-    metric: Annotated[
-        list[str] | None,
-        typer.Option(metavar="M", help="Only this metric; may be repeated.", autocompletion=completing.metrics),
-    ] = None,
+    case: options.Cases = None,
+    platform: options.Platforms = None,
+    metric: options.Metrics = None,
     store: StoreOption = None,
+    form: options.Form = output.Format.TABLE,
 ) -> int:
     """Draw what differs: summary, heat map, a table to search and sort, old and new curves, where each golden comes from.
 
@@ -64,6 +56,8 @@ def command(
     made = _report(settings, (old, new), refresh, sync, selection, tuple(metric or ()))
     for path in to:
         reporting.write(made, path)
+    if form is not output.Format.TABLE:
+        output.listed("files", [str(path) for path in to], form)
     return int(ExitCode.SOURCE if made.problems else ExitCode.OK)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from goldenctl.cli import output
+from goldenctl.cli import options, output
 from goldenctl.cli.output import Format
 from goldenctl.cli.placing import StoreOption
 from goldenctl.config import Settings
@@ -36,15 +36,13 @@ def command(
     reverted: Annotated[
         str, typer.Option(metavar="REV", help="A reverted commit, or its revert: take the goldens from before it.")
     ] = "",
-    allow: Annotated[
-        list[str] | None, typer.Option(metavar="RULE:METRIC", help="Admit content with this finding; may be repeated.")
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Write over uncommitted and later changes.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be written.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
-    commit: Annotated[bool, typer.Option("--commit", help="Commit what was written, with its origin in trailers.")] = False,
+    allow: options.Allow = None,
+    force: options.Force = False,
+    dry_run: options.DryRun = False,
+    yes: options.Yes = False,
+    commit: options.Commit = False,
     store: StoreOption = None,
-    form: Annotated[Format, typer.Option("--format", help="How to print.")] = Format.TABLE,
+    form: options.Form = Format.TABLE,
 ) -> int:
     """Bring the earlier content of goldens back, all files or none, through the same checks as a refresh.
 
@@ -60,7 +58,7 @@ def command(
         raise UsageError("name one origin", hint="goldenctl restore PATH… --from REV, or --reverted REV")
     settings = preferring(config.load(Path.cwd()), store)
     repo = Repo(settings.top)
-    found = _restoration(repo, settings, paths or [], source, reverted, tuple(allow or ()), force=force)
+    found = _restoration(repo, settings, paths or [], source, reverted, options.admitted(allow), force=force)
     written = found.changes and _agreed(found, dry_run=dry_run, yes=yes, form=form)
     if written:
         _write(repo, settings, found, commit=commit)
@@ -70,7 +68,14 @@ def command(
 
 
 def _restoration(
-    repo: Repo, settings: Settings, wanted: list[str], source: str, reverted: str, allow: tuple[str, ...], *, force: bool
+    repo: Repo,
+    settings: Settings,
+    wanted: list[str],
+    source: str,
+    reverted: str,
+    allow: options.Admitted,
+    *,
+    force: bool,
 ) -> Restoration:
     from goldenctl.lint import check
     from goldenctl.sync import restore

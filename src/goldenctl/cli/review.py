@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Sequence
 from enum import StrEnum
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from goldenctl.cli import output
+from goldenctl.cli import options, output
 from goldenctl.cli.output import Format
 from goldenctl.errors import ExitCode, UsageError
 
@@ -29,12 +30,11 @@ class Decision(StrEnum):
 
 
 def command(
-    accept: Annotated[list[str] | None, typer.Option(help="Accept proposals whose path matches this glob; repeatable.")] = None,
-    reject: Annotated[list[str] | None, typer.Option(help="Reject proposals whose path matches this glob; repeatable.")] = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Accept in spite of lint errors and of uncommitted changes of the golden.")
-    ] = False,
-    format: Annotated[Format, typer.Option("--format", help="How to print.")] = Format.TABLE,
+    accept: Annotated[list[str] | None, typer.Option(help="Accept proposals that match this glob; may be repeated.")] = None,
+    reject: Annotated[list[str] | None, typer.Option(help="Reject proposals that match this glob; may be repeated.")] = None,
+    allow: options.Allow = None,
+    force: options.Force = False,
+    format: options.Form = Format.TABLE,
 ) -> int:
     """Go through the golden contents that tests have proposed: accept, reject or skip each.
 
@@ -51,7 +51,7 @@ def command(
         decisions = _ask(proposals, settings)
     else:
         decisions = {p.path: Decision.SKIP for p in proposals}
-    refused = _carry_out(proposals, decisions, settings, force=force)
+    refused = _carry_out(proposals, decisions, settings, options.admitted(allow), force=force)
     _print(format, proposals, decisions, refused)
     left = [p for p in proposals if decisions[p.path] is Decision.SKIP or p.path in refused]
     return int(ExitCode.FINDINGS if left else ExitCode.OK)
@@ -106,7 +106,12 @@ def _show(proposal: Pending, settings: Settings) -> None:
 
 
 def _carry_out(
-    proposals: Sequence[Pending], decisions: dict[str, Decision], settings: Settings, *, force: bool
+    proposals: Sequence[Pending],
+    decisions: dict[str, Decision],
+    settings: Settings,
+    allow: options.Admitted,
+    *,
+    force: bool,
 ) -> dict[str, str]:
     """Write what is accepted, all or nothing, and forget what is decided; path → why an accepted one was refused."""
     from goldenctl import lint, pending, writeback
@@ -114,13 +119,13 @@ def _carry_out(
     from goldenctl.model import Change, Severity
 
     accepted = [p for p in proposals if decisions[p.path] is Decision.ACCEPT]
-    refused: dict[str, str] = {}
-    if not force:
-        refused = dict(writeback.refusals(Repo(settings.top), settings.root, [p.path for p in accepted], force=False))
-        for p in accepted:
-            errors = [f for f in lint.check(p.path, p.content, settings) if f.severity is Severity.ERROR]
-            if errors:
-                refused.setdefault(p.path, f"{errors[0].rule}: {errors[0].message}")
+    refused = dict(writeback.refusals(Repo(settings.top), settings.root, [p.path for p in accepted], force=force))
+    for p in accepted:
+        found = lint.check(p.path, p.content, settings)
+        errors = [f for f in found if f.severity is Severity.ERROR and (f.rule, f.metric) not in allow]
+        if errors:
+            name = shlex.quote(f"{errors[0].rule}:{errors[0].metric}")
+            refused.setdefault(p.path, f"{errors[0].rule}: {errors[0].message}; --allow {name} admits it")
     written = [p for p in accepted if p.path not in refused]
     changes = [Change(p.path, _old(settings.top / p.path), p.content) for p in written]
     writeback.apply(settings.top, settings.root, changes)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from goldenctl.cli import output
+from goldenctl.cli import options, output
+from goldenctl.cli.placing import AsOfOption
 from goldenctl.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -21,11 +22,6 @@ if TYPE_CHECKING:
     from goldenctl.catalog.upkeep import StoreStatus
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="The shared catalog: push, pull, status, compact, clean.")
-CatalogOption = Annotated[
-    Path | None, typer.Option("--catalog", help="Catalog file instead of the one in the settings.", show_default=False)
-]
-WaitOption = Annotated[float, typer.Option("--wait", help="Seconds to wait for other writers.", min=0.0)]
-FormatOption = Annotated[output.Format, typer.Option("--format", help="How to print.")]
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
@@ -43,7 +39,7 @@ def _file(catalog: Path | None) -> Path:
 
 
 @app.command()
-def push(catalog: CatalogOption = None, wait: WaitOption = 30.0, format: FormatOption = output.Format.TABLE) -> int:
+def push(catalog: options.Catalog = None, wait: options.LockWait = 30.0, format: options.Form = output.Format.TABLE) -> int:
     """Copy what the catalog file has and the store lacks, and verify it; a push that was stopped goes on where it was.
 
     Example: goldenctl store push
@@ -56,10 +52,10 @@ def push(catalog: CatalogOption = None, wait: WaitOption = 30.0, format: FormatO
 
 @app.command()
 def pull(
-    catalog: CatalogOption = None,
-    as_of: Annotated[str, typer.Option("--as-of", help="A version or moment of the store.", show_default=False)] = "",
-    wait: WaitOption = 30.0,
-    format: FormatOption = output.Format.TABLE,
+    catalog: options.Catalog = None,
+    as_of: AsOfOption = "",
+    wait: options.LockWait = 30.0,
+    format: options.Form = output.Format.TABLE,
 ) -> int:
     """Copy what the store has and the catalog file lacks, for use without a network, and verify it.
 
@@ -87,8 +83,8 @@ def _moved(moved: tuple[Moved, ...], target: str, format: output.Format) -> int:
 @app.command()
 def status(
     last: Annotated[int, typer.Option("--last", help="Versions to show.", min=0)] = 5,
-    wait: WaitOption = 30.0,
-    format: FormatOption = output.Format.TABLE,
+    wait: options.LockWait = 30.0,
+    format: options.Form = output.Format.TABLE,
 ) -> int:
     """Say what the store holds: versions, files, bytes, and who wrote last.
 
@@ -125,7 +121,7 @@ def _print_status(
 
 
 @app.command()
-def compact(wait: WaitOption = 30.0) -> int:
+def compact(wait: options.LockWait = 30.0, format: options.Form = output.Format.TABLE) -> int:
     """Merge small files; the replaced ones stay for readers of old versions until store clean.
 
     Example: goldenctl store compact
@@ -133,15 +129,19 @@ def compact(wait: WaitOption = 30.0) -> int:
     from goldenctl.catalog.upkeep import compact
 
     before, after = compact(_shared(), wait)
-    output.result(f"{before:,} files before, {after:,} after")
+    if format is output.Format.JSON:
+        output.json({"files_before": before, "files_after": after})
+    else:
+        output.result(f"{before:,} files before, {after:,} after")
     return ExitCode.OK
 
 
 @app.command()
 def clean(
     older_than: Annotated[str, typer.Option("--older-than", help="Age such as 30d, 12h or 2w, or a moment in ISO 8601.")],
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would go.")] = False,
-    wait: WaitOption = 30.0,
+    dry_run: options.DryRun = False,
+    wait: options.LockWait = 30.0,
+    format: options.Form = output.Format.TABLE,
 ) -> int:
     """Remove old versions, the files they alone needed, and files a killed writer left behind.
 
@@ -150,6 +150,9 @@ def clean(
     from goldenctl.catalog.upkeep import clean
 
     done = clean(_shared(), _limit(older_than), dry_run=dry_run, wait=wait)
+    if format is output.Format.JSON:
+        output.json(asdict(done))
+        return ExitCode.OK
     would = "would go" if dry_run else "removed"
     output.result(f"{done.versions:,} versions, {len(done.old_files):,} old files, {len(done.orphans):,} orphans {would}")
     for file in done.orphans:

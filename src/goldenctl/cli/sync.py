@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from goldenctl.cli import output
+from goldenctl.cli import options, output
 from goldenctl.cli.output import Format
 from goldenctl.config import Settings
 from goldenctl.errors import CatalogError, ExitCode
@@ -27,7 +27,7 @@ def plan_command(
     upstream: Annotated[str, typer.Option(help="Branch that is brought in; the settings' by default.")] = "",
     downstream: Annotated[str, typer.Option(help="Branch that receives; the settings' by default.")] = "",
     slice: Annotated[int, typer.Option(help="Upstream commits of the sync; the settings' by default.")] = 0,
-    form: Annotated[Format, typer.Option("--format", help="How to print.")] = Format.TABLE,
+    form: options.Form = Format.TABLE,
 ) -> int:
     """Name the oldest slice of upstream that downstream lacks, and what its merge would do to goldens.
 
@@ -51,7 +51,7 @@ def plan_command(
 @app.command("audit")
 def audit_command(
     rev: Annotated[str, typer.Argument(help="A merge, a squash, sync:DATE, sync:SHA or a range A..B.")],
-    form: Annotated[Format, typer.Option("--format", help="How to print.")] = Format.TABLE,
+    form: options.Form = Format.TABLE,
 ) -> int:
     """Sort every golden of a sync by where its content comes from, and say what was lost.
 

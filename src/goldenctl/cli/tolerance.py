@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from goldenctl.cli import output
+from goldenctl.cli import options, output
 from goldenctl.cli.output import Format
 from goldenctl.errors import ExitCode, UsageError
 
@@ -25,12 +25,15 @@ def command(
     more: Annotated[list[str] | None, typer.Argument(help="More runs.", show_default=False)] = None,
     from_runs: Annotated[
         list[str] | None,
-        typer.Option("--from-runs", help="Runs: log folders, folders of them, golden documents, run references, catalog:RUN."),
+        typer.Option(
+            "--from-runs",
+            help="Runs: log folders, folders of them, golden documents, run references, catalog:RUN; may be repeated.",
+        ),
     ] = None,
     alpha: Annotated[float, typer.Option(help="Largest share of sound runs that may fail, as predicted.")] = 0.01,
-    metric: Annotated[list[str] | None, typer.Option(help="Only this metric; repeatable.")] = None,
+    metric: options.Metrics = None,
     scope: Annotated[str, typer.Option("--for", help="Glob of golden paths below root the settings shall hold for.")] = "",
-    format: Annotated[Format, typer.Option("--format", help="How to print.")] = Format.TABLE,
+    format: options.Form = Format.TABLE,
 ) -> int:
     """Propose tolerances from repeated runs, with the false alarms they cause and the smallest change they catch.
 

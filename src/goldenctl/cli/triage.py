@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from goldenctl.cli import output
+from goldenctl.cli import options, output
 from goldenctl.cli.output import Format
 from goldenctl.errors import ExitCode
 
@@ -23,12 +23,14 @@ SHOWN = 3
 
 
 def command(
-    from_job: Annotated[str, typer.Option("--from-job", help="Run: a URL, github:N, gitlab:N, s3://…, a folder, a zip.")],
-    case: Annotated[list[str] | None, typer.Option(help="Only cases that match this glob; repeatable.")] = None,
-    platform: Annotated[list[str] | None, typer.Option(help="Only this platform; repeatable.")] = None,
-    attempt: Annotated[int | None, typer.Option(min=1, help="This attempt instead of each job's newest.")] = None,
+    from_job: options.FromJob,
+    case: options.Cases = None,
+    platform: options.Platforms = None,
+    attempt: options.Attempt = None,
+    max_wait: options.MaxWait = 300.0,
+    wait: options.Wait = False,
     every: Annotated[bool, typer.Option("--all", help="List passed and unrelated jobs as well.")] = False,
-    format: Annotated[Format, typer.Option("--format", help="How to print.")] = Format.TABLE,
+    format: options.Form = Format.TABLE,
 ) -> int:
     """Sort a run's jobs: passed, drift only, regression, truncated, non-finite, crashed, cancelled, expired, infrastructure.
 
@@ -42,8 +44,8 @@ def command(
     settings = config.load(Path.cwd())
     known = collect.known_goldens(settings)
     selection = Selection(tuple(case or ()), tuple(platform or ()))
-    options = FetchOptions(attempt=attempt, cache=settings.top / ".goldenctl/cache")
-    found = collect.collect(from_job, settings, selection=selection, options=options, known=known)
+    fetching = FetchOptions(attempt=attempt, max_wait=max_wait, wait=wait, cache=settings.top / ".goldenctl/cache")
+    found = collect.collect(from_job, settings, selection=selection, options=fetching, known=known)
     sorted_run = stage.triage(found, known, settings, selection)
     _print(format, sorted_run, sorted_run.rows if every else sorted_run.failing)
     _say(found.problems, [f"{u.artifact}: {u.member} has no golden path: {u.reason}" for u in found.placed.unplaced])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from goldenctl.cli import output
+from goldenctl.cli import completing, options, output
 from goldenctl.cli.output import Format
 from goldenctl.cli.placing import StoreOption
 from goldenctl.errors import ExitCode, UsageError
@@ -23,15 +23,18 @@ if TYPE_CHECKING:
 def command(
     paths: Annotated[list[str] | None, typer.Argument(help="Goldens: files, folders or case globs; all without any.")] = None,
     against: Annotated[
-        list[str] | None, typer.Option(help="Revision, branch, sync:DATE or sync:SHA to match with; repeatable.")
+        list[str] | None,
+        typer.Option(
+            metavar="REV",
+            help="Revision, branch, sync:DATE or sync:SHA to compare with; may be repeated.",
+            autocompletion=completing.revisions,
+        ),
     ] = None,
     at: Annotated[str, typer.Option(help="Take the goldens of this revision instead of the work tree.")] = "WORKTREE",
-    require: Annotated[
-        MatchLevel | None, typer.Option(help="End in 1 when a golden matches one of the revisions less well than this.")
-    ] = None,
+    require: options.Require = None,
     origin: Annotated[bool, typer.Option("--origin", help="Say which recorded artifact has the same bytes.")] = False,
     store: StoreOption = None,
-    format: Annotated[Format, typer.Option("--format", help="How to print.")] = Format.TABLE,
+    format: options.Form = Format.TABLE,
 ) -> int:
     """Say for each golden how it matches the same golden at other revisions: identical, equal, close, different, absent.
 
@@ -54,7 +57,8 @@ def command(
     _print(format, result, at)
     if side.problems:
         return int(ExitCode.SOURCE)
-    return int(ExitCode.FINDINGS if result.below(require) or result.without_origin else ExitCode.OK)
+    below = require and result.below(MatchLevel(require.value))
+    return int(ExitCode.FINDINGS if below or result.without_origin else ExitCode.OK)
 
 
 def _warn(result: Verified, side: Side) -> None:

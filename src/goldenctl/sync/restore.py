@@ -188,7 +188,7 @@ class Restorer:
     lint: Lint
     force: bool = False
     """Write over uncommitted changes, and over files that changed again after a reverted commit."""
-    allow: tuple[str, ...] = ()
+    allow: frozenset[tuple[str, str]] = frozenset()
     """``RULE`` or ``RULE:METRIC`` of findings that do not refuse a file."""
 
     def restoration(self, paths: Sequence[str], command: str = "") -> Restoration:
@@ -228,7 +228,7 @@ class Restorer:
 
     def _worse(self, path: str, findings: Sequence[Finding], old: bytes | None) -> str:
         """The first error that today's content does not have."""
-        counted = [f for f in findings if f.rule not in self.allow and f"{f.rule}:{f.metric}" not in self.allow]
+        counted = [f for f in findings if (f.rule, f.metric) not in self.allow]
         new = new_errors(counted, self.lint(path, old) if old else [])
         if not new:
             return ""
