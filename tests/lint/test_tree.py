@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections import Counter
 from collections.abc import Callable
@@ -80,6 +81,12 @@ def test_a_file_that_cannot_be_read_is_a_finding_and_the_others_are_checked(
         ("golden_values_dev_dgx_gb200.json", "GV001"),
     ]
     assert found[0][2] == "cannot be read: No such file or directory"
+
+
+def test_a_pipe_among_the_goldens_is_no_reason_to_wait(make_repo: Callable[..., ScratchRepo]) -> None:
+    repo = make_repo("r", {f"{CASE}/golden_values_dev_dgx_h100.json": A})
+    os.mkfifo(repo.top / CASE / "golden_values_dev_dgx_a100.json")
+    assert [(f.rule, f.message) for f in checked(repo).findings] == [("GV003", "the file is empty")]
 
 
 def test_no_root_is_a_usage_error(tmp_path: Path) -> None:
