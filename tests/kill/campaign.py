@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from tests.kill.commands import CASES, CATALOG, Case, planted
+from tests.kill.commands import CASES, Case, planted
 from tests.kill.processes import Ended, Moment, run
 from tests.kill.state import Held, counts, data_files, goldens, held, names
 
@@ -129,7 +129,7 @@ class Campaign:
         self.tally.words.add(ended.words[-1] if moment.step and not child else "parsing process" if child else "from outside")
         try:
             if child:
-                assert ended.code == 2 and "error: " in ended.err and "Traceback" not in ended.err, f"{ended.code} {ended.err}"
+                assert ended.code == 4 and "error: " in ended.err and "Traceback" not in ended.err, f"{ended.code} {ended.err}"
             state = self._filled(case, reference) if case.watched else self._written(case, reference, turn)
             self.tally.states[state] += 1
         except AssertionError as exc:
@@ -138,6 +138,7 @@ class Campaign:
     def _written(self, case: Case, reference: Reference, turn: int) -> str:
         """Look at what a command on golden files left, and let the next command recover; the state that was found."""
         old, new, now = reference.old, reference.new, goldens(self._top)
+        state = "all written" if now == new else "nothing written"
         torn = [path for path in old | new | now if now.get(path) not in (old.get(path), new.get(path))]
         assert not torn, f"neither old nor new: {torn}"
         if turn % 3 == 2:  # the recovery dies too
@@ -157,7 +158,7 @@ class Campaign:
         assert following.code == expected, f"run again: exit code {following.code}, not {expected}: {following.err}"
         self._as_if_never_killed(reference)
         self._answers(("catalog", "status"))
-        return said[0] if said else "journal gone" if goldens(self._top) == old or done else "no journal"
+        return said[0] if said else state
 
     def _as_if_never_killed(self, reference: Reference) -> None:
         assert goldens(self._top) == reference.new, "run again: other goldens than without a kill"

@@ -67,8 +67,8 @@ class Steps:
         """Put a step before every call that changes the disk, every statement and every process that parses."""
         for name in CALLS:
             setattr(os, name, partial(self._called, name, getattr(os, name)))
-        os.open = partial(self._opened, os.open)  # type: ignore[assignment]
-        builtins.open = io.open = partial(self._stream, io.open)  # type: ignore[assignment]
+        os.open = partial(self._opened, os.open)
+        builtins.open = io.open = partial(self._stream, io.open)
         connect: Callable[..., Any] = duckdb.connect
         setattr(duckdb, "connect", lambda *a, **k: _Connection(connect(*a, **k), self))  # noqa: B010
         start = parsing.Parsing._start
