@@ -1,4 +1,4 @@
-"""Commands in processes that are killed: at a step of theirs, after some seconds, or at a change of a file seen from outside."""
+"""Commands in processes that are killed: at a step of theirs, after some seconds, or when a file is seen to change."""
 
 from __future__ import annotations
 
