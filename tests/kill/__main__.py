@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 from tests.kill.campaign import Campaign
-from tests.kill.commands import CASES
+from tests.kill.commands import CASES, planted
 from tests.kill.processes import load
 
 
@@ -21,13 +21,14 @@ def main() -> int:
     asked = parser.parse_args()
     load()
     broken = 0
-    for name in asked.commands:
-        with tempfile.TemporaryDirectory(prefix="goldenctl-kill-") as scratch:
-            tally = Campaign(name, Path(scratch)).run(asked.kills, every=asked.every)
-        sys.stdout.write(tally.line(name) + "\n")
-        sys.stdout.flush()
-        sys.stderr.writelines(f"  {line}\n" for line in tally.broken)
-        broken += len(tally.broken)
+    with tempfile.TemporaryDirectory(prefix="goldenctl-kill-") as folder:
+        planted(Path(folder, "planted"))
+        for name in asked.commands:
+            tally = Campaign(name, Path(folder)).run(asked.kills, every=asked.every)
+            sys.stdout.write(tally.line(name) + "\n")
+            sys.stdout.flush()
+            sys.stderr.writelines(f"  {line}\n" for line in tally.broken)
+            broken += len(tally.broken)
     return int(broken > 0)
 
 

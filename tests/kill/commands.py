@@ -63,7 +63,7 @@ def _older_store(top: Path) -> None:
 
 def _piecewise() -> None:
     rows.BATCH_BYTES = 1
-    setattr(parsing, "batches", lambda documents: rows.batches(documents, 60_000))  # noqa: B010
+    setattr(parsing, "batches", lambda documents: rows.batches(documents, 100_000))  # noqa: B010
 
 
 def _side_by_side() -> None:
@@ -71,7 +71,7 @@ def _side_by_side() -> None:
 
 
 def _small_pieces() -> None:
-    transfer.PIECE = 1_000
+    transfer.PIECE = 10_000
 
 
 def _files(path: str) -> tuple[str, ...]:

@@ -9,16 +9,21 @@ import sys
 
 import pytest
 
+from tests.kill.commands import CASES
 from tests.product.world import TOP
 
-KILLS = {"refresh": 5, "restore": 4, "review": 5, "merge-driver": 2, "catalog build": 4, "store push": 3}
-"""Command → how often it is killed here; ``make kills`` does it fifty times."""
+FILES, TABLES = ["refresh", "restore", "review", "merge-driver"], ["catalog build", "store push"]
 
 
-@pytest.mark.parametrize("command", KILLS)
-def test_a_killed_command_leaves_all_in_order_for_the_next(command: str) -> None:
-    asked = [sys.executable, "-m", "tests.kill", command, "--kills", str(KILLS[command])]
+@pytest.mark.parametrize(("commands", "kills"), [(FILES, 3), (TABLES, 2)])
+def test_a_killed_command_leaves_all_in_order_for_the_next(commands: list[str], kills: int) -> None:
+    asked = [sys.executable, "-m", "tests.kill", *commands, "--kills", str(kills)]  # make kills does it fifty times
     environment = os.environ | {"PYTHONPATH": str(TOP / "src")}
     done = subprocess.run(asked, cwd=TOP, capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert re.match(rf"{command}: {KILLS[command]} kills, .*; all in order$", done.stdout)
+    for command, line in zip(commands, done.stdout.splitlines(), strict=True):
+        assert re.match(rf"{command}: {kills} kills, .*; all in order$", line)
+
+
+def test_every_command_that_is_killed_is_killed_here_too() -> None:
+    assert [*FILES, *TABLES] == list(CASES)
