@@ -174,7 +174,7 @@ class Campaign:
     def _filled(self, case: Case, reference: Reference) -> str:
         """Look at what a command on the catalog or the store left, and run it again; the state that was found."""
         status = ("store", "status") if self._lake else ("catalog", "status")
-        found, orphans = self._held(), data_files(self._top)
+        found, orphans = self._held(), False
         if found is not None:
             assert not found.halves, f"half there: {found.halves}"
             self._answers(status)
@@ -184,18 +184,20 @@ class Campaign:
         assert after is not None and reference.after is not None
         assert after.totals == reference.after.totals, f"run again: {after.totals}, not {reference.after.totals}"
         if self._lake:
-            self._cleaned()
+            orphans = self._cleaned()
         else:
             there = found.documents if found else 0
             assert counts(again.out) == (after.documents, after.documents - there), f"{there} were there: {again.out}"
         self._as_if_never_killed(reference)
         self._answers(status)
-        return _state(found, reference) + (" (files of no version)" if self._lake and orphans > data_files(self._top) else "")
+        return _state(found, reference) + (" and files of no version" if orphans else "")
 
-    def _cleaned(self) -> None:
-        self._answers(("store", "clean", "--older-than", "0m"))
+    def _cleaned(self) -> bool:
+        """Whether the kill had left files of no version, which the store's cleaning removes."""
+        removed = json.loads(self._answers(("store", "clean", "--older-than", "0m", "--format", "json")))
         known = json.loads(self._answers(("store", "status", "--format", "json")))["files"]
         assert data_files(self._top) == known, f"{data_files(self._top)} files in the store's folder, {known} of them known"
+        return bool(removed["orphans"])
 
 
 def _state(found: Held | None, reference: Reference) -> str:
