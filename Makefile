@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint lock bench fuzz clean docs docs-pictures
+.PHONY: demo test lint lock bench fuzz kills clean docs docs-pictures
 
 # The demo needs only the package itself; the tests need all extras on top of it.
 $(VENV)/.base: requirements/base.txt pyproject.toml
@@ -42,6 +42,12 @@ bench: $(VENV)/.dev
 # Bounded by time; FUZZ_SECONDS for all targets together.
 fuzz: $(VENV)/.dev
 	$(BIN)/python -m tests.fuzz.campaign --seconds "$${FUZZ_SECONDS:-120}"
+
+KILLS := 50
+
+# Kill -9 of every command that writes, KILLS times each and at every step of the journal.
+kills: $(VENV)/.dev
+	$(BIN)/python -m tests.kill --kills $(KILLS) --every
 
 lock: $(VENV)/.dev
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-emit-index-url --no-annotate pyproject.toml -o requirements/base.txt

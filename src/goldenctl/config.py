@@ -235,7 +235,7 @@ def own_folder(folder: Path) -> Path:
             refuse_link(place)
     folder.mkdir(parents=True, exist_ok=True)
     ignore = folder / ".gitignore"
-    if not ignore.exists():  # nor does what a dangling link leads to
+    if not (ignore.exists() and ignore.stat().st_size):  # a dangling link, or a kill between making and filling it
         write_own(ignore, "*\n")
     return folder
 

@@ -106,7 +106,7 @@ def drop(settings: Settings, paths: Iterable[str]) -> None:
     top = folder(settings)
     for path in paths:
         place = _place(settings, path)
-        for file in (place, place.with_name(place.name + NOTE)):
+        for file in (place.with_name(place.name + NOTE), place):  # the note alone would be nobody's
             file.unlink(missing_ok=True)
         for parent in place.parents:
             if parent == top.parent or any(parent.iterdir()):

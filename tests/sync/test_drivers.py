@@ -11,7 +11,7 @@ import pytest
 
 from goldenctl.cli.entry import main
 from goldenctl.git import Repo
-from goldenctl.sync.driver import Policy, decide
+from goldenctl.sync.driver import Policy, decide, merge
 from goldenctl.sync.plan import merge_text
 from goldenctl.sync.textconv import as_text
 
@@ -66,6 +66,19 @@ class Merging:
 @pytest.fixture
 def merging(make_repo: Callable[..., ScratchRepo]) -> Callable[[str], Merging]:
     return lambda policy: Merging(make_repo("repo"), policy)
+
+
+def test_drafts_of_killed_drivers_are_removed_by_the_next_and_links_in_their_place_not_followed(tmp_path: Path) -> None:
+    ours, other, outside = tmp_path / "ours", tmp_path / "other", tmp_path / "outside"
+    for path, content in ((ours, OURS), (other, BASE), (outside, b"kept")):
+        path.write_bytes(content)
+    ours.chmod(0o640)
+    (tmp_path / ".gone.goldenctl-merge").write_bytes(THEIRS[:9])
+    (tmp_path / ".other.goldenctl-merge").write_bytes(THEIRS[:9])
+    (tmp_path / ".ours.goldenctl-merge").symlink_to(outside)
+    merge(Repo(tmp_path), PATH, Policy.THEIRS, ours, ours, other)
+    assert sorted(p.name for p in tmp_path.iterdir()) == [".other.goldenctl-merge", "other", "ours", "outside"]
+    assert (ours.read_bytes(), outside.read_bytes(), ours.stat().st_mode & 0o777) == (BASE, b"kept", 0o640)
 
 
 def test_git_alone_would_mix_the_two_curves() -> None:

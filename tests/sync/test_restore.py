@@ -165,6 +165,14 @@ def test_uncommitted_changes_are_refused_without_force(repo: ScratchRepo, golden
     assert content(repo) == FIRST
 
 
+def test_a_file_that_holds_the_content_already_is_unchanged_though_nobody_committed_it(
+    repo: ScratchRepo, goldenctl: Goldenctl
+) -> None:
+    repo.write({A: FIRST})
+    code, out, _ = goldenctl("restore", A, "--from", "HEAD~1", "--yes", "--format", "json")
+    assert (code, json.loads(out)["files"][0]["action"]) == (0, "unchanged")
+
+
 @pytest.mark.parametrize("named", ["reverted", "revert"])
 def test_a_revert_proposes_the_goldens_from_before_the_reverted_commit(
     repo: ScratchRepo, goldenctl: Goldenctl, named: str

@@ -168,6 +168,13 @@ def test_a_golden_with_uncommitted_changes_is_not_overwritten(run: Run, proposed
     assert (code, found[H100], (proposed.top / H100).read_bytes()) == (1, "refused", b"{}")
 
 
+def test_a_proposal_that_a_killed_review_has_written_already_is_accepted(run: Run, proposed: ScratchRepo) -> None:
+    proposed.write({H100: golden_json(4, **{"lm loss": {1: 10.0, 2: 9.5}})})
+    _, found = states(run, proposed, "--accept", "moe/tiny/*h100*")
+    assert found[H100] == "accepted"
+    assert H100 not in [p.path for p in pending.waiting(config.load(proposed.top))]
+
+
 def test_a_person_is_asked_one_by_one(proposed: ScratchRepo) -> None:
     pexpect = pytest.importorskip("pexpect")
     child = pexpect.spawn(

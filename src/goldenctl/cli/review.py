@@ -119,7 +119,8 @@ def _carry_out(
     from goldenctl.model import Change, Severity
 
     accepted = [p for p in proposals if decisions[p.path] is Decision.ACCEPT]
-    refused = dict(writeback.refusals(Repo(settings.top), settings.root, [p.path for p in accepted], force=force))
+    goals = {p.path: p.content for p in accepted}
+    refused = dict(writeback.refusals(Repo(settings.top), settings.root, list(goals), force=force, goals=goals))
     for p in accepted:
         found = lint.check(p.path, p.content, settings)
         errors = [f for f in found if f.severity is Severity.ERROR and (f.rule, f.metric) not in allow]

@@ -18,6 +18,8 @@ from goldenctl.goldenfile import DocumentError, read
 
 ATTRIBUTE = "golden-policy"
 """The attribute in ``.gitattributes`` that names the policy of a path."""
+_DRAFT = ".goldenctl-merge"
+"""What the name of a content not yet in its place ends with."""
 
 
 class Policy(StrEnum):
@@ -163,5 +165,18 @@ def merge(repo: Repo, path: str, policy: Policy | None, base: Path, ours: Path, 
     contents = [name.read_bytes() for name in (base, ours, theirs)]
     verdict = decide(repo, path, policy or policy_of(repo, path), *contents)
     if verdict.content != contents[1]:
-        ours.write_bytes(verdict.content)
+        _replace(ours, verdict.content)
     return verdict
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Give a file another content at once: a kill leaves the one or the other, and at most a draft for the next to remove."""
+    draft = path.with_name(f".{path.name}{_DRAFT}")
+    draft.unlink(missing_ok=True)
+    with draft.open("xb") as stream:
+        stream.write(content)
+    draft.chmod(path.stat().st_mode)
+    draft.replace(path)
+    for left in path.parent.glob(f".*{_DRAFT}"):
+        if not left.with_name(left.name[1 : -len(_DRAFT)]).exists():
+            left.unlink(missing_ok=True)

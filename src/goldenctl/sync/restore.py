@@ -193,8 +193,8 @@ class Restorer:
 
     def restoration(self, paths: Sequence[str], command: str = "") -> Restoration:
         """What bringing ``paths`` back writes, and what is refused and why."""
-        refused = refusals(self.repo, self.settings.root, list(paths), force=self.force)
         contents = self.origin.contents(self.repo, paths)
+        refused = refusals(self.repo, self.settings.root, list(paths), force=self.force, goals=contents)
         files: list[FileResult] = []
         changes: list[Change] = []
         for path in paths:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from goldenctl.git import Repo
@@ -12,7 +12,9 @@ from goldenctl.git import Repo
 _FORBIDDEN = (".git", ".goldenctl")
 
 
-def refusals(repo: Repo, root: str, paths: Sequence[str], *, force: bool) -> dict[str, str]:
+def refusals(
+    repo: Repo, root: str, paths: Sequence[str], *, force: bool, goals: Mapping[str, bytes] | None = None
+) -> dict[str, str]:
     """Those of ``paths`` that must not be written, with the reason.
 
     Parameters
@@ -21,12 +23,19 @@ def refusals(repo: Repo, root: str, paths: Sequence[str], *, force: bool) -> dic
         Folder of golden files, POSIX, relative to the top; empty for the whole work tree.
     force
         Write over uncommitted changes. The other reasons stay.
+    goals
+        Path → content to be written. A file that holds it already loses nothing, as after a command that was killed.
     """
     out = {path: reason for path in paths if (reason := problem(repo.top, root, path) or unwritable(repo.top, path))}
     if force:
         return out
     dirty = repo.dirty([path for path in paths if path not in out])
-    return out | dict.fromkeys(dirty, "has uncommitted changes; commit them, or use --force to write over them")
+    lost = [path for path in dirty if goals is None or not _holds(repo.top / path, goals.get(path))]
+    return out | dict.fromkeys(lost, "has uncommitted changes; commit them, or use --force to write over them")
+
+
+def _holds(path: Path, content: bytes | None) -> bool:
+    return content is not None and path.is_file() and path.read_bytes() == content
 
 
 def problem(top: Path, root: str, path: str) -> str:
