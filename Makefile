@@ -1,8 +1,9 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+FUZZ_SECONDS ?= 120
 
-.PHONY: demo test lint lock bench clean docs docs-pictures
+.PHONY: demo test lint lock bench clean docs docs-pictures fuzz
 
 # The demo needs only the package itself; the tests need all extras on top of it.
 $(VENV)/.base: requirements/base.txt pyproject.toml
@@ -38,6 +39,10 @@ docs-pictures: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	$(BIN)/python bench/run.py
+
+# Bounded by time; needs atheris, which has wheels for Linux on x86-64 only.
+fuzz: $(VENV)/.dev
+	$(BIN)/python -m tests.fuzz --seconds $(FUZZ_SECONDS) $(FUZZ_TARGETS)
 
 lock: $(VENV)/.dev
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-emit-index-url --no-annotate pyproject.toml -o requirements/base.txt
