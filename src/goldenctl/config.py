@@ -283,14 +283,16 @@ def _settings(top: Path, source: Path | None, table: Mapping[str, Any]) -> Setti
     if not settings.root:
         values["root"] = _recognise(top)
         settings = Settings(top, source=str(source or ""), **values)
-    _inside(settings.root, f"{place}: root")
+    for name, path in (("root", settings.root), ("catalog", settings.catalog), ("lint.baseline", settings.lint.baseline)):
+        _inside(path, f"{place}: {name}")
     Layout(settings.layout).parse("")
     return settings
 
 
-def _inside(root: str, place: str) -> None:
-    if root.startswith(("/", "~")) or ".." in root.split("/"):
-        raise ConfigError(f"{root!r} leads out of the repository", place=place, hint="name a folder below its top")
+def _inside(path: str, place: str) -> None:
+    """A settings file comes with any branch that is pulled: what it names is read and written below the top only."""
+    if path.startswith(("/", "~")) or ".." in path.replace("\\", "/").split("/") or not path.isprintable():
+        raise ConfigError(f"{path!r} leads out of the repository", place=place, hint="name a path below its top")
 
 
 def _recognise(top: Path) -> str:

@@ -22,6 +22,27 @@ _FIELDS = {
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+\-]*")
 
 
+def _check(template: str, parts: list[str]) -> None:
+    """Refuse a template that is no path below root: a settings file comes with any branch that is pulled.
+
+    Raises
+    ------
+    ConfigError
+        With what is wrong.
+    """
+    fields = [part for part in parts if part.startswith("{")]
+    plain = "".join(part for part in parts if not part.startswith("{"))
+    if len(set(fields)) < len(fields):
+        why = "has a placeholder twice"
+    elif any(brace in plain for brace in "{}") or not plain.isprintable():
+        why = "has a single brace or a control character"
+    elif template.startswith("/") or any(folder in (".", "..") for folder in template.split("/")) or "\\" in template:
+        why = "leads out of root"
+    else:
+        return
+    raise ConfigError(f"layout {template!r} {why}", hint=f"the usual one is {DEFAULT_LAYOUT}")
+
+
 @dataclass(frozen=True)
 class Layout:
     """The layout setting, compiled.
@@ -52,6 +73,7 @@ class Layout:
     @staticmethod
     def _regex(template: str) -> str:
         parts = re.split(r"(\{[^{}]*\})", template)
+        _check(template, parts)
         out: list[str] = []
         for part in parts:
             if part.startswith("{"):
@@ -99,17 +121,16 @@ class Layout:
         ------
         ValueError
             A part of the key is not a plain name (empty, ``..``, a separator, a control character),
-            so that no path built from outside leads out of root.
+            so that no path built from outside leads out of root; or the path would be read as another key.
         """
         for part in (key.model, key.test_case, key.environment, key.platform):
             if not _PLAIN_NAME.fullmatch(part) or ".." in part:
                 raise ValueError(f"{part!r} is not a plain name")
         if key.variant not in VARIANTS:
             raise ValueError(f"{key.variant!r} is not a known variant")
-        return self.template.format(
-            model=key.model,
-            test_case=key.test_case,
-            environment=key.environment,
-            platform=key.platform,
-            variant=key.variant,
-        )
+        said = {name: getattr(key, name) for name in _FIELDS}
+        path = self.template.format(**said)
+        read = self.parse(path)
+        if read is None or any(getattr(read, n) != text for n, text in said.items() if f"{{{n}}}" in self.template):
+            raise ValueError(f"{path!r} would not be read as the golden it is for")
+        return path

@@ -56,7 +56,7 @@ def _campaign(name: str, runs: int, seconds: int, seed: int, keep: Path) -> bool
         (corpus / f"seed-{number:03}").write_bytes(case)
     bound = [f"-runs={runs}"] if runs else [f"-max_total_time={seconds}"]
     options = [f"-rss_limit_mb={MEMORY}", f"-timeout={CASE}", f"-seed={seed}", f"-artifact_prefix={keep}/{name}-"]
-    options += ["-print_final_stats=1", "-max_len=16384", "-len_control=20"]
+    options += ["-print_final_stats=1", "-max_len=4096", "-len_control=20"]
     before = set(keep.glob(f"{name}-*"))
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="goldenctl-fuzz-") as folder:

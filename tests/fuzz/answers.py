@@ -94,7 +94,7 @@ def _damaged(value: Any, chosen: Chosen) -> Any:
                 if chosen.byte() < 30 and isinstance(holder, dict):
                     del holder[key]
                 else:
-                    holder[key] = chosen.of(JUNK)
+                    holder[key] = copy.deepcopy(chosen.of(JUNK))
                 break
             holder = holder[key]
     return value

@@ -49,7 +49,10 @@ def _builds(compiled: Layout, key: GoldenKey, wanted: str | None) -> None:
     assert not path.startswith("/"), path
     assert path.isprintable(), path
     assert wanted is None or path == wanted
-    assert compiled.parse(path) is not None, path
+    again = compiled.parse(path)
+    assert again is not None, path
+    for name in ("model", "test_case", "environment", "platform", "variant"):
+        assert f"{{{name}}}" not in compiled.template or getattr(again, name) == getattr(key, name), path
 
 
 def trailers(data: bytes) -> bool:

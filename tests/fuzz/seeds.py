@@ -32,9 +32,9 @@ _CONFIGURATIONS = (
 
 def of(target: str) -> Iterator[bytes]:
     """Seeds of a target."""
-    goldens = [p.read_bytes() for p in sorted((TOP / "goldens").rglob("*.json"))[:3]]
-    zips = [p.read_bytes() for p in sorted((TOP / "data/runs").rglob("*.zip"))[:3]]
-    documents = (*_DOCUMENTS, *(g[:3000] for g in goldens), *goldens[:1])
+    goldens = sorted((p.read_bytes() for p in (TOP / "goldens").rglob("*.json")), key=len)[:6:2]
+    zips = sorted((p.read_bytes() for p in (TOP / "data/runs").rglob("*.zip")), key=len)[:3]
+    documents = (*_DOCUMENTS, *goldens)
     match target:
         case "document":
             yield from documents

@@ -63,7 +63,7 @@ def _built(chosen: Chosen) -> bytes:
             info.create_system, info.external_attr = chosen.byte() & 3, chosen.byte() << 24
             info.extra = _extra(chosen)
             info.compress_type = chosen.of((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2))
-            content = bytes(chosen.byte() << 12) if chosen.byte() > 200 else chosen.some(chosen.byte())
+            content = bytes(chosen.byte() << 12) if chosen.byte() > 250 else chosen.some(chosen.byte())
             made.writestr(info, content, info.compress_type)
     raw = bytearray(buffer.getvalue())
     for _ in range(chosen.below(6)):

@@ -230,7 +230,7 @@ def _golden_members(
     since: datetime | None,
     renamed: Callable[[str], str],
 ) -> tuple[tuple[Member, ...], tuple[SourceProblem, ...]]:
-    infos = [i for i in archive.infolist() if not i.is_dir()]
+    infos = [i for i in archive.infolist() if not i.filename.endswith("/")]  # is_dir() fails on an empty name
     problems = [SourceProblem(subject, "refused", text) for text in _hostile(infos)]
     golden = _golden(infos, renamed)
     choice = restarts.choose({name: _written(i) for i, name in golden}, since)
@@ -305,6 +305,8 @@ def _check(info: zipfile.ZipInfo, count: int, room: int) -> None:
         raise _RefusedError("is encrypted")
     if info.compress_type not in _METHODS:
         raise _RefusedError(f"is packed by method {info.compress_type}, only stored and deflated are read")
+    if info.header_offset < 0:
+        raise _RefusedError("lies before the start of the zip", "corrupt")
     if info.file_size > min(MAX_MEMBER, room):
         raise _RefusedError(f"expands to {info.file_size} bytes, more than allowed ({min(MAX_MEMBER, room)})")
     if info.file_size >= 2**20 and info.file_size > MAX_RATIO * max(info.compress_size, 1):
