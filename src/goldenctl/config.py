@@ -5,14 +5,17 @@ Light on purpose (standard library only): ``lint`` pays for it at every commit.
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from pathlib import Path
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from goldenctl.errors import ConfigError, UsageError
 from goldenctl.layout import DEFAULT_LAYOUT, Layout
 
+OWN = ".goldenctl"
+"""Our own folder at the top of a repository."""
 MEGATRON_ROOT = "tests/functional_tests/test_cases"
 DEFAULT_PLATFORMS = ("dgx_h100", "dgx_gb200", "dgx_a100")
 
@@ -82,6 +85,8 @@ class Tolerance:
     """``both``, ``lower`` (smaller than golden passes) or ``higher``."""
 
 
+_CHOICES = {"window": ("all", "median"), "direction": ("both", "lower", "higher")}
+"""What a tolerance's words may be."""
 HARNESS_TOLERANCES: Mapping[str, Tolerance] = {
     "iteration-time": Tolerance(window="median"),
     "mem-allocated-bytes": Tolerance(),
@@ -225,11 +230,32 @@ def own_folder(folder: Path) -> Path:
     OSError
         It cannot be made; the caller knows what it is for.
     """
+    for place in (folder.parent, folder):
+        if place is folder or place.name == OWN:
+            refuse_link(place)
     folder.mkdir(parents=True, exist_ok=True)
     ignore = folder / ".gitignore"
-    if not ignore.exists():
-        ignore.write_text("*\n", "utf-8")
+    if not ignore.exists():  # nor does what a dangling link leads to
+        write_own(ignore, "*\n")
     return folder
+
+
+def refuse_link(path: Path) -> None:
+    """Refuse a file or folder of our own that is a link: a repository may bring one that leads anywhere.
+
+    Raises
+    ------
+    OSError
+        It is a link.
+    """
+    if path.is_symlink():
+        raise OSError(errno.ELOOP, "is a link, and goldenctl follows none where it keeps its own files", str(path))
+
+
+def write_own(path: Path, text: str) -> None:
+    """Write a note of our own; OSError where it cannot be, or where a link lies in its place."""
+    refuse_link(path)
+    path.write_text(text, "utf-8")
 
 
 def load(start: Path) -> Settings:
@@ -283,10 +309,19 @@ def _settings(top: Path, source: Path | None, table: Mapping[str, Any]) -> Setti
     if not settings.root:
         values["root"] = _recognise(top)
         settings = Settings(top, source=str(source or ""), **values)
+    settings = replace(settings, root=PurePosixPath(settings.root).as_posix() if settings.root else "")
     for name, path in (("root", settings.root), ("catalog", settings.catalog), ("lint.baseline", settings.lint.baseline)):
         _inside(path, f"{place}: {name}")
-    Layout(settings.layout).parse("")
+    _told_apart(settings.layout, place)
     return settings
+
+
+def _told_apart(layout: str, place: str) -> None:
+    """Refuse a layout that no golden fits, or that all of a case's goldens fit alike."""
+    Layout(layout).parse("")
+    for part in ("{test_case}", "{platform}"):
+        if part not in layout:
+            raise ConfigError(f"{layout!r} has no {part}", place=f"{place}: layout", hint=f"for example {DEFAULT_LAYOUT}")
 
 
 def _inside(path: str, place: str) -> None:
@@ -322,6 +357,9 @@ def _tolerances(table: Any, place: str) -> dict[str, Tolerance]:
         for key, value in entry.items():
             like = 0 if key == "bad_steps" else merged[key]
             merged[key] = _typed(value, like, f"{place}: tolerance.{metric}.{key}")
+            if key in _CHOICES and value not in _CHOICES[key]:
+                hint = f"one of {', '.join(_CHOICES[key])}"
+                raise ConfigError(f"unknown {key} {value!r}", place=f"{place}: tolerance.{metric}", hint=hint)
         out[metric] = Tolerance(**merged)
     return out
 
@@ -348,7 +386,7 @@ def _typed(value: Any, like: Any, place: str) -> Any:
     if isinstance(like, bool) or isinstance(value, bool):
         fits = isinstance(like, bool) and isinstance(value, bool)
     elif isinstance(like, float):
-        fits = isinstance(value, int | float) and value >= 0
+        fits = isinstance(value, int | float) and 0 <= value < float("inf")
     elif isinstance(like, int):
         fits = isinstance(value, int) and value >= 0
     else:

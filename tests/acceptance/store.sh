@@ -270,7 +270,7 @@ if [ -n "${GOLDENCTL_CORPUS:-}" ]; then
   sed -i 's|^root = .*|root = "tests/functional_tests/test_cases"|' goldenctl.toml
 fi
 SOURCE="$PWD"
-sed -i "s|/team|/archive|" goldenctl.toml
+sed -i "s|/team?|/archive?|; s|lake/team|lake/archive|" goldenctl.toml
 shared goldenctl catalog build
 goldenctl store push >/dev/null 2>&1 &
 push=$!

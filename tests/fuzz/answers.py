@@ -24,7 +24,7 @@ from requests.adapters import HTTPAdapter
 
 from goldenctl.config import CiSettings, Settings
 from goldenctl.errors import GoldenctlError
-from goldenctl.sources import FetchOptions, Source, http, open_source, remote
+from goldenctl.sources import FetchOptions, Source, open_source, remote
 from tests.fuzz.chosen import Chosen
 
 RUN = Path(__file__).parents[2] / "data/runs/github-17000000001"
@@ -74,7 +74,7 @@ def _served(answer: Callable[[str, str | None], tuple[int, bytes, dict[str, str]
     try:
         with (
             mock.patch.object(HTTPAdapter, "send", send),
-            mock.patch.object(http.time, "sleep", lambda _s: None),
+            mock.patch("time.sleep", lambda _s: None),
             mock.patch.object(remote, "_match", lambda _top: None),
         ):
             yield

@@ -171,6 +171,10 @@ def _attach(connection: Connection, lake: Lake, deadline: float, *, read_only: b
         extensions.load(connection, ("httpfs",))  # only the metadata knows that the data is in object storage
         connection.execute(text)
     connection.execute("USE lake")
+    data = lake.data or _data_path(connection)
+    if data.startswith("s3://"):  # before the first question: after a compaction no table lies in the metadata any more
+        extensions.load(connection, ("httpfs",))
+        objects.prepare(connection, data)
     if read_only:
         connection.execute("SET disabled_optimizers = 'join_order'")  # which multiplies the time over long tables
 
@@ -232,9 +236,6 @@ def _turn(connection: Connection, lake: Lake, wait: float) -> Iterator[None]:
 def _shut_in(connection: Connection, lake: Lake) -> None:
     """From here on the connection reaches the lake and nothing else."""
     folders = [lake.data or _data_path(connection), *([] if lake.server else [lake.metadata])]
-    if folders[0].startswith("s3://"):
-        extensions.load(connection, ("httpfs",))
-        objects.prepare(connection, folders[0])
     quoted = ", ".join(f"'{_quoted(folder)}'" for folder in folders)
     connection.execute(f"SET allowed_directories = [{quoted}]")
     connection.execute("SET enable_external_access = false")
@@ -243,8 +244,8 @@ def _shut_in(connection: Connection, lake: Lake) -> None:
 
 
 def _data_path(connection: Connection) -> str:
-    found = connection.execute("SELECT \"value\" FROM __ducklake_metadata_lake.ducklake_metadata WHERE key = 'data_path'")
-    row = found.fetchone()
+    query = "SELECT \"value\" FROM __ducklake_metadata_lake.ducklake_metadata WHERE key = 'data_path'"
+    row = store.first_row(connection, query)
     return str(row[0]) if row else ""
 
 

@@ -366,6 +366,6 @@ def body(response: requests.Response, take: Callable[[bytes], object], limit: in
                 raise SourceError(f"the transfer took longer than {TRANSFER_LIMIT:.0f} s", place=place, hint="try again")
             take(piece)
     announced = response.headers.get("Content-Length", "")
-    if announced.isdecimal() and length != int(announced):
+    if announced.isdecimal() and str(length) != announced.lstrip("0").rjust(1, "0"):
         raise CutError(f"the answer was cut short after {length} of {announced} bytes", place=place, hint="try again")
     return length
