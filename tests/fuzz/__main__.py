@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.fuzz import guard, seeds
-from tests.fuzz.targets import SHARES, TARGETS
+from tests.fuzz.targets import ALL, SHARES, TARGETS
 
 MEMORY = 1536
 """MiB a process may use."""
@@ -39,6 +39,8 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--keep", type=Path, default=None, help="folder for corpora and finds that outlives the run")
     parsed = parser.parse_args(arguments)
     names = parsed.targets or list(TARGETS)
+    if unknown := [n for n in names if n not in ALL]:
+        parser.error(f"no target {', '.join(unknown)}; there are {', '.join(TARGETS)}")
     parts = sum(SHARES.get(n, 1) for n in names)
     seed = parsed.seed or int(time.time())
     keep = parsed.keep or Path(tempfile.mkdtemp(prefix="goldenctl-fuzz-"))

@@ -55,7 +55,7 @@ def _zip() -> bytes:
 
 
 @contextmanager
-def _served(answer: Callable[[str, str | None], tuple[int, bytes, dict[str, str]]]) -> Iterator[None]:
+def served(answer: Callable[[str, str | None], tuple[int, bytes, dict[str, str]]]) -> Iterator[None]:
     """All requests of this process answered by a function of URL and ``Range``; nobody waits."""
 
     def send(_self: HTTPAdapter, request: requests.PreparedRequest, **_more: Any) -> requests.Response:
@@ -177,7 +177,7 @@ def gitlab(data: bytes) -> bool:
 
 def _run(ref: str, settings: Settings, chosen: Chosen, answer: Any) -> bool:
     secrets = {"GITHUB_TOKEN": TOKEN, "GITLAB_TOKEN": TOKEN, "GITLAB_ENDPOINT": "https://gitlab.example"}
-    with mock.patch.dict("os.environ", secrets), _served(answer), warnings.catch_warnings():
+    with mock.patch.dict("os.environ", secrets), served(answer), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return _used(open_source(ref, settings, FetchOptions(workers=1)), chosen)
 
