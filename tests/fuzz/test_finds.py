@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 import requests
@@ -15,6 +16,7 @@ from goldenctl.errors import ConfigError, CorruptError
 from goldenctl.goldenfile import DocumentError, read
 from goldenctl.layout import DEFAULT_LAYOUT, Layout
 from goldenctl.model import GoldenKey
+from goldenctl.sources import attribution
 from goldenctl.sources.artifact import RangeReader, members
 from goldenctl.sources.github_api import Api
 from goldenctl.sources.http import Patience, rate_limit, session
@@ -98,6 +100,20 @@ def test_a_recipe_that_expands_without_bound_is_refused() -> None:
 def test_a_list_of_jobs_without_numbers_is_no_answer_of_github(body: bytes) -> None:
     with served(lambda _url, _range: (200, body, {"Content-Type": "application/json"})), pytest.raises(CorruptError):
         Api("https://api.github.com", "o/r", "", requests.Session()).pages("actions/runs/1/jobs", "jobs", "jobs")
+
+
+@pytest.mark.parametrize(
+    ("place", "key"), [("artifacts", "name"), ("artifacts", "url"), ("jobs", "html_url"), ("run", "head_sha")]
+)
+def test_a_number_where_text_belongs_is_no_answer_of_github(place: str, key: str) -> None:
+    said: dict[str, dict[str, Any]] = {
+        "run": {"id": 1},
+        "jobs": {"id": 2, "name": "moe/a - latest"},
+        "artifacts": {"id": 3, "name": "a", "size_in_bytes": 1},
+    }
+    said[place][key] = 7
+    with pytest.raises(CorruptError, match="int where text belongs"):
+        attribution.describe("github:1", said["run"], [said["jobs"]], [said["artifacts"]], attempt=None)
 
 
 @pytest.mark.parametrize("location", ["http://[::1", "//evil.example:99999/"])
