@@ -23,6 +23,16 @@ _ONCE: dict[str, Any] = {"obey_rate_limit": False, "max_retries": 0}
 """Waits and retries are our session's business."""
 
 
+class _Client(Gitlab):
+    """A client that follows the pages of a list at its own host only: the token goes with every request."""
+
+    def http_request(self, verb: str, path: str, *args: Any, **kwargs: Any) -> requests.Response:
+        """As its own, but for a URL of another host, which is a CorruptError."""
+        if path.startswith(("http://", "https://")) and not same_origin(self.url, path):
+            raise CorruptError("the list goes on at another host", place=host_of(self.url))
+        return super().http_request(verb, path, *args, **kwargs)
+
+
 class Api:
     """The API of one host.
 
@@ -40,7 +50,7 @@ class Api:
         self._url = url.rstrip("/")
         self._headers = dict(headers)
         self._session = session
-        self._client = Gitlab(self._url, session=session, per_page=PAGE, keep_base_url=True)
+        self._client = _Client(self._url, session=session, per_page=PAGE, keep_base_url=True)
         # Answers kept from an earlier command are always checked: a pipeline goes on.
         self._client.headers |= {**self._headers, "Cache-Control": "max-age=0"}
 
