@@ -6,6 +6,7 @@ import io
 import re
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 import requests
@@ -16,7 +17,7 @@ from goldenctl.errors import ConfigError, CorruptError
 from goldenctl.goldenfile import DocumentError, read
 from goldenctl.layout import DEFAULT_LAYOUT, Layout
 from goldenctl.model import GoldenKey
-from goldenctl.sources import attribution
+from goldenctl.sources import attribution, gitlab_api
 from goldenctl.sources.artifact import RangeReader, members
 from goldenctl.sources.github_api import Api
 from goldenctl.sources.http import Patience, rate_limit, session
@@ -114,6 +115,31 @@ def test_a_number_where_text_belongs_is_no_answer_of_github(place: str, key: str
     said[place][key] = 7
     with pytest.raises(CorruptError, match="int where text belongs"):
         attribution.describe("github:1", said["run"], [said["jobs"]], [said["artifacts"]], attempt=None)
+
+
+def test_a_next_page_at_another_host_is_not_asked_for_and_the_token_stays() -> None:
+    asked: list[str | None] = []
+
+    def answer(url: str, _range: str | None) -> tuple[int, bytes, dict[str, str]]:
+        asked.append(urlsplit(url).hostname)
+        link = {"Link": '<https://evil.example/?page=2>; rel="next"'} if len(asked) == 1 else {}
+        return 200, b'[{"id": 1}]', {"Content-Type": "application/json", **link}
+
+    api = gitlab_api.Api("https://gitlab.example", {"PRIVATE-TOKEN": "secret"}, session(Patience(1)))
+    with served(answer), pytest.raises(CorruptError, match="goes on at another host"):
+        api.jobs("7", 5)
+    assert asked == ["gitlab.example"]
+
+
+def test_a_list_of_gitlab_that_never_ends_is_corrupt(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gitlab_api, "MOST", 3)
+    link = {"Link": '<https://gitlab.example/api/v4/x?page=2>; rel="next"', "Content-Type": "application/json"}
+    api = gitlab_api.Api("https://gitlab.example", {}, session(Patience(1)))
+    with (
+        served(lambda _url, _range: (200, b'[{"id": 1}]', link)),
+        pytest.raises(CorruptError, match="does not end after 3 items"),
+    ):
+        api.jobs("7", 5)
 
 
 @pytest.mark.parametrize("location", ["http://[::1", "//evil.example:99999/"])
