@@ -121,17 +121,16 @@ class Layout:
         ------
         ValueError
             A part of the key is not a plain name (empty, ``..``, a separator, a control character),
-            so that no path built from outside leads out of root.
+            so that no path built from outside leads out of root; or the path would be read as another key.
         """
         for part in (key.model, key.test_case, key.environment, key.platform):
             if not _PLAIN_NAME.fullmatch(part) or ".." in part:
                 raise ValueError(f"{part!r} is not a plain name")
         if key.variant not in VARIANTS:
             raise ValueError(f"{key.variant!r} is not a known variant")
-        return self.template.format(
-            model=key.model,
-            test_case=key.test_case,
-            environment=key.environment,
-            platform=key.platform,
-            variant=key.variant,
-        )
+        said = {name: getattr(key, name) for name in _FIELDS}
+        path = self.template.format(**said)
+        read = self.parse(path)
+        if read is None or any(getattr(read, n) != text for n, text in said.items() if f"{{{n}}}" in self.template):
+            raise ValueError(f"{path!r} would not be read as the golden it is for")
+        return path

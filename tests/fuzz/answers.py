@@ -24,7 +24,7 @@ from requests.adapters import HTTPAdapter
 
 from goldenctl.config import CiSettings, Settings
 from goldenctl.errors import GoldenctlError
-from goldenctl.sources import FetchOptions, Source, open_source
+from goldenctl.sources import FetchOptions, Source, open_source, remote
 from tests.fuzz.chosen import Chosen
 
 RUN = Path(__file__).parents[2] / "data/runs/github-17000000001"
@@ -55,7 +55,7 @@ def _zip() -> bytes:
 
 
 @contextmanager
-def _served(answer: Callable[[str, str | None], tuple[int, bytes, dict[str, str]]]) -> Iterator[None]:
+def served(answer: Callable[[str, str | None], tuple[int, bytes, dict[str, str]]]) -> Iterator[None]:
     """All requests of this process answered by a function of URL and ``Range``; nobody waits."""
 
     def send(_self: HTTPAdapter, request: requests.PreparedRequest, **_more: Any) -> requests.Response:
@@ -72,7 +72,11 @@ def _served(answer: Callable[[str, str | None], tuple[int, bytes, dict[str, str]
 
     stamina.set_testing(True, attempts=2)
     try:
-        with mock.patch.object(HTTPAdapter, "send", send), mock.patch("time.sleep", lambda _s: None):
+        with (
+            mock.patch.object(HTTPAdapter, "send", send),
+            mock.patch("time.sleep", lambda _s: None),
+            mock.patch.object(remote, "_match", lambda _top: None),
+        ):
             yield
     finally:
         stamina.set_testing(False)
@@ -90,7 +94,7 @@ def _damaged(value: Any, chosen: Chosen) -> Any:
                 if chosen.byte() < 30 and isinstance(holder, dict):
                     del holder[key]
                 else:
-                    holder[key] = chosen.of(JUNK)
+                    holder[key] = copy.deepcopy(chosen.of(JUNK))
                 break
             holder = holder[key]
     return value
@@ -115,15 +119,16 @@ def _content(chosen: Chosen, asked: str | None) -> tuple[int, bytes, dict[str, s
     return chosen.of(_STATUS), part[: len(part) - chosen.below(9)] + chosen.some(chosen.below(9)), headers | chosen.of(_HEADERS)
 
 
-def _used(source: Source, chosen: Chosen) -> None:
+def _used(source: Source, chosen: Chosen) -> bool:
     try:
         run = source.describe()
     except GoldenctlError as exc:
         assert TOKEN not in str(exc)
-        return
+        return False
     for fetched in source.fetch(run.artifacts[: 1 + chosen.below(2)]):
         assert TOKEN not in repr(fetched.problems)
     assert TOKEN not in repr(run)
+    return True
 
 
 def _settings(provider: str) -> Settings:
@@ -131,7 +136,7 @@ def _settings(provider: str) -> Settings:
     return Settings(Path("/nowhere"), root="goldens", ci=CiSettings(provider, "example/megatron", api, "7"))
 
 
-def github(data: bytes) -> None:
+def github(data: bytes) -> bool:
     """A run of GitHub Actions, listed and fetched from."""
     chosen = Chosen(data)
     jobs, artifacts = _few("jobs"), _few("artifacts")
@@ -147,7 +152,7 @@ def github(data: bytes) -> None:
             return _said(artifacts, chosen)
         return _said(_recorded("run"), chosen) if "api.github.com" in url else _content(chosen, asked)
 
-    _run("github:17000000001", _settings("github"), chosen, answer)
+    return _run("github:17000000001", _settings("github"), chosen, answer)
 
 
 def _few(name: str) -> dict[str, Any]:
@@ -155,7 +160,7 @@ def _few(name: str) -> dict[str, Any]:
     return {"total_count": len(items), name: items}
 
 
-def gitlab(data: bytes) -> None:
+def gitlab(data: bytes) -> bool:
     """A pipeline of GitLab with one child, listed and fetched from."""
     chosen = Chosen(data)
 
@@ -167,14 +172,14 @@ def gitlab(data: bytes) -> None:
             return _said(_BRIDGES, chosen)
         return _said(_JOBS if path.endswith("/jobs") else _PIPELINE, chosen)
 
-    _run("gitlab:5", _settings("gitlab"), chosen, answer)
+    return _run("gitlab:5", _settings("gitlab"), chosen, answer)
 
 
-def _run(ref: str, settings: Settings, chosen: Chosen, answer: Any) -> None:
+def _run(ref: str, settings: Settings, chosen: Chosen, answer: Any) -> bool:
     secrets = {"GITHUB_TOKEN": TOKEN, "GITLAB_TOKEN": TOKEN, "GITLAB_ENDPOINT": "https://gitlab.example"}
-    with mock.patch.dict("os.environ", secrets), _served(answer), warnings.catch_warnings():
+    with mock.patch.dict("os.environ", secrets), served(answer), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        _used(open_source(ref, settings, FetchOptions(workers=1)), chosen)
+        return _used(open_source(ref, settings, FetchOptions(workers=1)), chosen)
 
 
 _PIPELINE: dict[str, Any] = {

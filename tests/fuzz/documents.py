@@ -28,7 +28,7 @@ def _read(raw: bytes) -> Document | None:
         return None
 
 
-def document(data: bytes) -> None:
+def document(data: bytes) -> bool:
     """One document through everything that reads it; its numbers are those the standard library reads."""
     found = _read(data)
     findings = check(PATH, data, SETTINGS)
@@ -38,12 +38,13 @@ def document(data: bytes) -> None:
     for _ in batches([("0" * 40, data)]):
         pass
     if found is None:
-        return
+        return False
     assert all(len(s.steps) == len(s.values) for s in found.series)
     assert equal(found, found)
     compare(found, found, lambda _metric: Tolerance())
     if found.shape is Shape.METRICS and not found.decoded.twice:
         _agrees(found, data)
+    return True
 
 
 def _agrees(found: Document, raw: bytes) -> None:
@@ -70,18 +71,20 @@ def _is_step(key: str) -> bool:
     return True
 
 
-def pair(data: bytes) -> None:
+def pair(data: bytes) -> bool:
     """Two documents, one behind the other: compared, linted against each other."""
     cut = data.find(b"\n\n")
     old, new = (data[:cut], data[cut + 2 :]) if cut >= 0 else (data, data)
     check_against(PATH, new, old, "main", SETTINGS)
     a, b = _read(old), _read(new)
-    if a is not None and b is not None:
-        compare(a, b, lambda _metric: Tolerance())
-        assert equal(a, b) == equal(b, a)
+    if a is None or b is None:
+        return False
+    compare(a, b, lambda _metric: Tolerance())
+    assert equal(a, b) == equal(b, a)
+    return True
 
 
-def edits(data: bytes) -> None:
+def edits(data: bytes) -> bool:
     """Write-back: what is asked for changes, every other byte stays."""
     chosen = Chosen(data)
     what, number, other = chosen.below(4), chosen.byte(), chosen.byte()
@@ -89,10 +92,10 @@ def edits(data: bytes) -> None:
     try:
         text = edit.spans(raw)
     except DocumentError:
-        return
+        return False
     metrics = [m.key for m in text.root.members or [] if m.value.members is not None]
     if not metrics:
-        return
+        return False
     metric = metrics[number % len(metrics)]
     steps = list(text.steps(metric))
     if what == 0 and steps:
@@ -103,6 +106,7 @@ def edits(data: bytes) -> None:
         edit.spans(edit.drop_leading(raw, {metric: other}))
     else:
         edit.spans(edit.set_grid(raw, {metric: {"start_step": other, "end_step": number, "step_interval": 1}}))
+    return True
 
 
 def _value(raw: bytes, metric: str, step: int) -> None:

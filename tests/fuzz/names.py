@@ -18,7 +18,7 @@ _TEMPLATES = (
 )  # fmt: skip
 
 
-def layout(data: bytes) -> None:
+def layout(data: bytes) -> bool:
     """No key leads out of root, and a path that is built is read back as it was meant."""
     chosen = Chosen(data)
     text = chosen.some(200).decode("utf-8", "surrogateescape").split("|")
@@ -28,7 +28,7 @@ def layout(data: bytes) -> None:
         compiled = Layout(template)
         compiled.parse("")
     except ConfigError:
-        return
+        return False
     for name in text:
         compiled.parse_name(name)
         compiled.parse_legacy(name)
@@ -36,6 +36,7 @@ def layout(data: bytes) -> None:
         if key is not None and template == DEFAULT_LAYOUT:
             _builds(compiled, key, name)
     _builds(compiled, GoldenKey(model, test_case, environment, platform, variant), None)
+    return True
 
 
 def _builds(compiled: Layout, key: GoldenKey, wanted: str | None) -> None:
@@ -48,17 +49,20 @@ def _builds(compiled: Layout, key: GoldenKey, wanted: str | None) -> None:
     assert not path.startswith("/"), path
     assert path.isprintable(), path
     assert wanted is None or path == wanted
-    assert compiled.parse(path) is not None, path
+    again = compiled.parse(path)
+    assert again is not None, path
+    for name in ("model", "test_case", "environment", "platform", "variant"):
+        assert f"{{{name}}}" not in compiled.template or getattr(again, name) == getattr(key, name), path
 
 
-def trailers(data: bytes) -> None:
+def trailers(data: bytes) -> bool:
     """Any message can be read, and what is written is read back as it was."""
     chosen = Chosen(data)
     path, rev, ident, url = (chosen.some(chosen.byte()).decode("utf-8", "surrogateescape") for _ in range(4))
     message = chosen.rest().decode("utf-8", "surrogateescape")
     trailers_module.parse(message)
     if not (path and rev and ident):
-        return
+        return False
     file = FileResult(path, _KEY, Action.WRITTEN, sha256="0" * 64, matches=(Match(rev, MatchLevel.EQUAL, "1" * 40),))
     run = replace(Run("r", "github", ident, 2), url=f"https://{url}" if url else "")
     said = trailers_module.message(RefreshResult("x", (run,), (file,)))
@@ -66,3 +70,4 @@ def trailers(data: bytes) -> None:
     assert [(a.path, a.sha256) for a in again.artifacts] == [(path, "0" * 64)], said
     assert [(m.path, m.rev, m.commit) for m in again.matches] == [(path, rev, "1" * 40)], said
     assert [(r.id, r.attempt) for r in again.runs] == [(ident, 2)], said
+    return True

@@ -24,17 +24,17 @@ _SETTINGS = (
 )
 _CONFIGURATIONS = (
     b"MODEL_ARGS:\n  --train-iters: 50\nENV_VARS:\n  SKIP_PYTEST: 1\nMETRICS:\n  - lm loss\nMODE: pretraining\n",
-    b"spec: {model: moe, script: 'x /a/{model}/golden_values.json'}\nproducts:\n"
-    b"- test_case: [a]\n  products:\n  - platforms: [p]\n",
+    b"spec: {model: moe, script: 'GOLDEN_VALUES_PATH=/a/{model}/golden_values.json'}\n"
+    b"products:\n- test_case: [a]\n  products:\n  - platforms: [p]\n",
     b"a: &a [x, x]\nMETRICS: [*a, *a]\nMODE: *a\n",
 )
 
 
 def of(target: str) -> Iterator[bytes]:
     """Seeds of a target."""
-    goldens = [p.read_bytes() for p in sorted((TOP / "goldens").rglob("*.json"))[:3]]
-    zips = [p.read_bytes() for p in sorted((TOP / "data/runs").rglob("*.zip"))[:3]]
-    documents = (*_DOCUMENTS, *(g[:3000] for g in goldens), *goldens[:1])
+    goldens = sorted((p.read_bytes() for p in (TOP / "goldens").rglob("*.json")), key=len)[:6:2]
+    zips = sorted((p.read_bytes() for p in (TOP / "data/runs").rglob("*.zip")), key=len)[:3]
+    documents = (*_DOCUMENTS, *goldens)
     match target:
         case "document":
             yield from documents
@@ -52,9 +52,7 @@ def of(target: str) -> Iterator[bytes]:
         case "layout":
             yield from (b"moe|a|dev|dgx_h100|", b"moe/a/golden_values_dev_dgx_h100_2nd.json|..|x|y|_2nd|z|{model}/{test_case}")
         case "trailers":
-            yield from (
-                b"\x03a/b\x01r\x021:\x00Golden-Run: github:1\n",
-                b'\x04a "\\\x03\n\r\t\x01x\x01yGolden-Artifact: a sha256:b\n',
-            )
+            yield b"\x03a/b\x01r\x021:\x00Golden-Run: github:1\n"
+            yield b'\x04a "\\\x03\n\r\t\x01x\x01yGolden-Artifact: a sha256:b\n'
         case _:
             yield from (bytes(300), bytes(range(256)) * 2, bytes((i * 37) % 256 for i in range(500)))

@@ -23,7 +23,7 @@ def _folder() -> Path:
     return folder
 
 
-def settings(data: bytes) -> None:
+def settings(data: bytes) -> bool:
     """A settings file gives settings that can be used, or an error of ours; none leads out of the repository."""
     top = _folder()
     (top / "goldenctl.toml").write_bytes(data)
@@ -31,14 +31,16 @@ def settings(data: bytes) -> None:
         found = load(top)
         check("goldens/a/b/golden_values_dev_dgx_h100.json", b"{}", found)
     except GoldenctlError:
-        return
+        return False
     found.tolerance_for("lm loss", "moe/a/golden_values_dev_dgx_h100.json")
     for path in (found.root_path, found.catalog_path, found.top / found.lint.baseline):
         assert os.path.normpath(path).startswith(os.path.normpath(found.top)), path
+    return True
 
 
-def configuration(data: bytes) -> None:
+def configuration(data: bytes) -> bool:
     """``model_config.yaml`` and recipes never raise, whatever they hold."""
-    testconfig.parse(data)
+    loaded = testconfig.parse(data)
     with suppress(RecipeError):
         parse_recipe(data, "a.yaml")
+    return loaded.config is not None

@@ -30,7 +30,7 @@ KNOWN = Known(
 RUN = Run("fuzz", "tree", "1")
 
 
-def archive(data: bytes) -> None:
+def archive(data: bytes) -> bool:
     """Bytes as they are, or a zip built by them and then damaged."""
     chosen = Chosen(data)
     how = chosen.byte()
@@ -51,6 +51,7 @@ def archive(data: bytes) -> None:
     for candidate in resolve(RUN, [Fetched(artifact, found)], KNOWN).candidates:
         assert candidate.path.startswith("goldens/")
         assert ".." not in candidate.path.split("/")
+    return not any("is not a zip" in p.message for p in problems)
 
 
 def _built(chosen: Chosen) -> bytes:
@@ -62,7 +63,7 @@ def _built(chosen: Chosen) -> bytes:
             info.create_system, info.external_attr = chosen.byte() & 3, chosen.byte() << 24
             info.extra = _extra(chosen)
             info.compress_type = chosen.of((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2))
-            content = bytes(chosen.byte() << 12) if chosen.byte() > 200 else chosen.some(chosen.byte())
+            content = bytes(chosen.byte() << 12) if chosen.byte() > 250 else chosen.some(chosen.byte())
             made.writestr(info, content, info.compress_type)
     raw = bytearray(buffer.getvalue())
     for _ in range(chosen.below(6)):

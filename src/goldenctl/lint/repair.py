@@ -56,16 +56,24 @@ def _undo_double_encoding(raw: bytes, repairs: list[str]) -> bytes:
 def _leave_out_leading(raw: bytes, findings: Iterable[Finding], repairs: list[str]) -> bytes:
     """Leave out leading non-finite steps, as upstream does with warm-up, and move ``start_step``."""
     counts = {f.metric: f.count for f in findings if f.rule == "GV001" and f.kind in (places.LEADING, places.SECOND_PHASE)}
-    series = {s.metric: s for s in read(raw).series if s.metric in counts and s.form == "object"} if counts else {}
-    counts = {metric: n for metric, n in counts.items() if metric in series}
     if not counts:
         return raw
+    text = edit.spans(raw)
+    series = {s.metric: s for s in read(raw).series if s.metric in counts and s.form == "object" and _plain(text, s)}
+    counts = {metric: n for metric, n in counts.items() if metric in series and n < len(series[metric].steps)}
     raw = edit.drop_leading(raw, counts)
     starts = {metric: {"start_step": series[metric].steps[n]} for metric, n in counts.items()}
     for metric, n in counts.items():
         steps = series[metric].steps
         repairs.append(f"{metric!r}: {n} leading non-finite step{'s' if n > 1 else ''} left out, start_step now {steps[n]}")
     return edit.set_grid(raw, starts)
+
+
+def _plain(text: edit.Text, series: Series) -> bool:
+    """Whether every member of the block is a step of the series, so that the first members are its first steps."""
+    block = text.find(series.metric)
+    values = block.get("values") if block else None
+    return values is not None and len(values.members or ()) == len(series.steps)
 
 
 def _recompute_grids(raw: bytes, findings: Iterable[Finding], repairs: list[str]) -> bytes:

@@ -305,6 +305,8 @@ def _check(info: zipfile.ZipInfo, count: int, room: int) -> None:
         raise _RefusedError("is encrypted")
     if info.compress_type not in _METHODS:
         raise _RefusedError(f"is packed by method {info.compress_type}, only stored and deflated are read")
+    if info.header_offset < 0:
+        raise _RefusedError("lies before the start of the zip", "corrupt")
     if info.file_size > min(MAX_MEMBER, room):
         raise _RefusedError(f"expands to {info.file_size} bytes, more than allowed ({min(MAX_MEMBER, room)})")
     if info.file_size >= 2**20 and info.file_size > MAX_RATIO * max(info.compress_size, 1):

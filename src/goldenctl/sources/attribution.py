@@ -289,27 +289,35 @@ def case_of(name: str) -> tuple[str, str]:
 
 
 def _listed(said: Said) -> _Listed:
-    model, test_case = case_of(said["name"])
+    name = _text(said["name"])
+    model, test_case = case_of(name)
     started, completed = _time(said.get("started_at")), _time(said.get("completed_at"))
     conclusion = _conclusion(said.get("status"), said.get("conclusion"))
-    attempt, url = int(said.get("run_attempt") or 1), said.get("html_url") or ""
+    attempt, url = int(said.get("run_attempt") or 1), _text(said.get("html_url") or "")
     job = Job(
-        str(said["id"]), said["name"], model, test_case, attempt=attempt, conclusion=conclusion, started_at=started,
+        str(said["id"]), name, model, test_case, attempt=attempt, conclusion=conclusion, started_at=started,
         completed_at=completed, url=url,
     )  # fmt: skip
-    return _Listed(job, tuple(sorted(said.get("labels") or ())))
+    return _Listed(job, tuple(sorted(map(_text, said.get("labels") or ()))))
+
+
+def _text(value: Any) -> str:
+    """Text of an answer; a TypeError for anything else, before it is taken for a name."""
+    if not isinstance(value, str):
+        raise TypeError(f"{type(value).__name__} where text belongs")
+    return value
 
 
 def _artifact(said: Said) -> Artifact:
-    digest = said.get("digest") or ""
+    digest = _text(said.get("digest") or "")
     return Artifact(
         str(said["id"]),
-        said["name"],
+        _text(said["name"]),
         int(said["size_in_bytes"]),
         digest.removeprefix("sha256:") if digest.startswith("sha256:") else "",
         created_at=_time(said.get("created_at")),
         expired=bool(said.get("expired")),
-        url=said.get("archive_download_url") or said.get("url") or "",
+        url=_text(said.get("archive_download_url") or said.get("url") or ""),
     )
 
 
@@ -321,13 +329,13 @@ def _run(ref: str, said: Said) -> Run:
         "github",
         str(said["id"]),
         int(said.get("run_attempt") or 1),
-        said.get("head_sha") or "",
-        said.get("head_branch") or "",
+        _text(said.get("head_sha") or ""),
+        _text(said.get("head_branch") or ""),
         _conclusion(said.get("status"), said.get("conclusion")),
         _time(said.get("run_started_at") or said.get("created_at")),
         _time(completed),
-        said.get("html_url") or "",
-        repository.get("full_name") or "",
+        _text(said.get("html_url") or ""),
+        _text(repository.get("full_name") or ""),
     )
 
 

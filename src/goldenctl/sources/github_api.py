@@ -96,7 +96,7 @@ class Api:
         for page in range(1, MAX_PAGES):
             headers, said = self._request(path, {**parameters, "per_page": PAGE, "page": page}, what)
             found = said.get(key)
-            if not isinstance(found, list) or not all(isinstance(i, dict) and "id" in i for i in found):
+            if not isinstance(found, list) or not all(isinstance(i, dict) and isinstance(i.get("id"), int) for i in found):
                 raise _not_json(self.host, what)
             before = len(items)
             items |= {i["id"]: i for i in found}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http import HTTPStatus
+from itertools import islice
 from typing import Any, TypeVar
 from urllib.parse import quote
 
@@ -19,8 +20,20 @@ from goldenctl.sources.download import Location, host_of, same_origin
 Said = dict[str, Any]
 T = TypeVar("T")
 PAGE = 100
+MOST = 100_000
+"""Items of one list; a pipeline has some hundreds of jobs."""
 _ONCE: dict[str, Any] = {"obey_rate_limit": False, "max_retries": 0}
 """Waits and retries are our session's business."""
+
+
+class _Client(Gitlab):
+    """A client that follows the pages of a list at its own host only: the token goes with every request."""
+
+    def http_request(self, verb: str, path: str, *args: Any, **kwargs: Any) -> requests.Response:
+        """As its own, but for a URL of another host, which is a CorruptError."""
+        if path.startswith(("http://", "https://")) and not same_origin(self.url, path):
+            raise CorruptError("the list goes on at another host", place=host_of(self.url))
+        return super().http_request(verb, path, *args, **kwargs)
 
 
 class Api:
@@ -40,7 +53,7 @@ class Api:
         self._url = url.rstrip("/")
         self._headers = dict(headers)
         self._session = session
-        self._client = Gitlab(self._url, session=session, per_page=PAGE, keep_base_url=True)
+        self._client = _Client(self._url, session=session, per_page=PAGE, keep_base_url=True)
         # Answers kept from an earlier command are always checked: a pipeline goes on.
         self._client.headers |= {**self._headers, "Cache-Control": "max-age=0"}
 
@@ -70,12 +83,12 @@ class Api:
         """All jobs of a pipeline, retried ones too, every page."""
         listed = self._pipelines(project).get(number, lazy=True).jobs
         what = f"jobs of pipeline {number}"
-        return self._list(lambda: listed.list(get_all=True, include_retried=True, **_ONCE), what, project)
+        return self._list(lambda: listed.list(iterator=True, include_retried=True, **_ONCE), what, project)
 
     def bridges(self, project: str, number: int) -> list[Said]:
         """All bridges of a pipeline, every page."""
         listed = self._pipelines(project).get(number, lazy=True).bridges
-        return self._list(lambda: listed.list(get_all=True, **_ONCE), f"bridges of pipeline {number}", project)
+        return self._list(lambda: listed.list(iterator=True, **_ONCE), f"bridges of pipeline {number}", project)
 
     def _pipelines(self, project: str) -> Any:
         return self._client.projects.get(project, lazy=True).pipelines
@@ -89,7 +102,9 @@ class Api:
 
     def _list(self, action: Callable[[], Any], what: str, project: str) -> list[Said]:
         with self._mapped(what, project):
-            found = [item.attributes for item in action()]
+            found = [item.attributes for item in islice(action(), MOST + 1)]
+        if len(found) > MOST:
+            raise CorruptError(f"{what}: the list does not end after {MOST} items", place=self.host)
         if not all(isinstance(item.get("id"), int) for item in found):
             raise _not_json(self.host, what)
         return list({item["id"]: item for item in found}.values())

@@ -186,6 +186,15 @@ class _Session(requests.Session):
             for name in SECRET_HEADERS:
                 prepared_request.headers.pop(name, None)
 
+    def get_redirect_target(self, resp: requests.Response) -> str | None:
+        """Where an answer leads to; None where that is no address, which requests itself does not expect."""
+        target: str | None = super().get_redirect_target(resp)
+        try:
+            _ = urlsplit(target or "").port
+        except ValueError:
+            return None
+        return target
+
 
 def origin(url: str) -> tuple[str, str, int]:
     """Scheme, host and port, which decide whether a token may go along; empty for what is no URL."""
