@@ -5,6 +5,7 @@ Light on purpose (standard library only): ``lint`` pays for it at every commit.
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -13,6 +14,8 @@ from typing import Any
 from goldenctl.errors import ConfigError, UsageError
 from goldenctl.layout import DEFAULT_LAYOUT, Layout
 
+OWN = ".goldenctl"
+"""Our own folder at the top of a repository."""
 MEGATRON_ROOT = "tests/functional_tests/test_cases"
 DEFAULT_PLATFORMS = ("dgx_h100", "dgx_gb200", "dgx_a100")
 
@@ -225,11 +228,32 @@ def own_folder(folder: Path) -> Path:
     OSError
         It cannot be made; the caller knows what it is for.
     """
+    for place in (folder.parent, folder):
+        if place is folder or place.name == OWN:
+            refuse_link(place)
     folder.mkdir(parents=True, exist_ok=True)
     ignore = folder / ".gitignore"
-    if not ignore.exists():
-        ignore.write_text("*\n", "utf-8")
+    if not ignore.exists():  # nor does what a dangling link leads to
+        write_own(ignore, "*\n")
     return folder
+
+
+def refuse_link(path: Path) -> None:
+    """Refuse a file or folder of our own that is a link: a repository may bring one that leads anywhere.
+
+    Raises
+    ------
+    OSError
+        It is a link.
+    """
+    if path.is_symlink():
+        raise OSError(errno.ELOOP, "is a link, and goldenctl follows none where it keeps its own files", str(path))
+
+
+def write_own(path: Path, text: str) -> None:
+    """Write a note of our own; OSError where it cannot be, or where a link lies in its place."""
+    refuse_link(path)
+    path.write_text(text, "utf-8")
 
 
 def load(start: Path) -> Settings:
@@ -283,14 +307,16 @@ def _settings(top: Path, source: Path | None, table: Mapping[str, Any]) -> Setti
     if not settings.root:
         values["root"] = _recognise(top)
         settings = Settings(top, source=str(source or ""), **values)
-    _inside(settings.root, f"{place}: root")
+    for name, path in (("root", settings.root), ("catalog", settings.catalog), ("lint.baseline", settings.lint.baseline)):
+        _inside(path, f"{place}: {name}")
     Layout(settings.layout).parse("")
     return settings
 
 
-def _inside(root: str, place: str) -> None:
-    if root.startswith(("/", "~")) or ".." in root.split("/"):
-        raise ConfigError(f"{root!r} leads out of the repository", place=place, hint="name a folder below its top")
+def _inside(path: str, place: str) -> None:
+    """A settings file comes with any branch that is pulled: what it names is read and written below the top only."""
+    if path.startswith(("/", "~")) or ".." in path.replace("\\", "/").split("/") or not path.isprintable():
+        raise ConfigError(f"{path!r} leads out of the repository", place=place, hint="name a path below its top")
 
 
 def _recognise(top: Path) -> str:

@@ -45,6 +45,10 @@ RECORD_KEYS = frozenset(
 """Keys that make an object an inference record."""
 
 
+_LONGEST_STEP = 20
+"""Digits of 2**64, which no training reaches."""
+
+
 class Shape(StrEnum):
     """What kind of golden document a file holds."""
 
@@ -221,10 +225,15 @@ def _bridge_steps(value: dict[str, Any]) -> dict[str, Any] | None:
         if isinstance(value.get(wrapper), dict):
             value = value[wrapper]
             break
-    steps = [v for k, v in value.items() if k.isdecimal()]
+    steps = [v for k, v in value.items() if _is_step(k)]
     if steps and all(isinstance(v, dict) for v in steps):
         return value
     return None
+
+
+def _is_step(key: str) -> bool:
+    """Whether a key of a bridge document is a step; longer numbers are none, and Python refuses to read the longest."""
+    return key.isdecimal() and len(key) < _LONGEST_STEP
 
 
 def read(raw: bytes) -> Document:
@@ -354,7 +363,7 @@ class _Reader:
     def bridge(self, value: Mapping[str, Any]) -> None:
         columns: dict[str, list[tuple[int, float]]] = {}
         for key, item in value.items():
-            if not key.isdecimal():
+            if not _is_step(key):
                 self._field(key, item)
                 continue
             for metric, number in item.items():

@@ -22,6 +22,27 @@ _FIELDS = {
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+\-]*")
 
 
+def _check(template: str, parts: list[str]) -> None:
+    """Refuse a template that is no path below root: a settings file comes with any branch that is pulled.
+
+    Raises
+    ------
+    ConfigError
+        With what is wrong.
+    """
+    fields = [part for part in parts if part.startswith("{")]
+    plain = "".join(part for part in parts if not part.startswith("{"))
+    if len(set(fields)) < len(fields):
+        why = "has a placeholder twice"
+    elif any(brace in plain for brace in "{}") or not plain.isprintable():
+        why = "has a single brace or a control character"
+    elif template.startswith("/") or any(folder in (".", "..") for folder in template.split("/")) or "\\" in template:
+        why = "leads out of root"
+    else:
+        return
+    raise ConfigError(f"layout {template!r} {why}", hint=f"the usual one is {DEFAULT_LAYOUT}")
+
+
 @dataclass(frozen=True)
 class Layout:
     """The layout setting, compiled.
@@ -52,6 +73,7 @@ class Layout:
     @staticmethod
     def _regex(template: str) -> str:
         parts = re.split(r"(\{[^{}]*\})", template)
+        _check(template, parts)
         out: list[str] = []
         for part in parts:
             if part.startswith("{"):

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from goldenctl.config import Settings, own_folder
+from goldenctl.config import Settings, own_folder, refuse_link
 from goldenctl.errors import RepoError
 
 FOLDER = "pending"
@@ -47,6 +47,8 @@ def propose(settings: Settings, proposal: Pending) -> Path:
     note = json.dumps({"origin": proposal.origin, "reason": proposal.reason})
     try:
         own_folder(settings.top / ".goldenctl")
+        for part in (place, *(p for p in place.parents if settings.top in p.parents)):
+            refuse_link(part)
         place.parent.mkdir(parents=True, exist_ok=True)
         _write(place.with_name(place.name + NOTE), note.encode())
         _write(place, proposal.content)

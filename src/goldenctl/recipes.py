@@ -8,14 +8,20 @@ golden path is the template behind ``GOLDEN_VALUES_PATH=`` in the script.
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from goldenctl import yamlfile
+from goldenctl.yamlfile import text
+
 GOLDEN_PATH = re.compile(r"""GOLDEN_VALUES_PATH=([^\s"']+)""")
 PREFIXES = ("./", "/opt/megatron-lm/")
 """What stands before the path from the repository's top."""
+MOST = 10_000
+"""Rows of one product; the largest known has some twenty."""
 INACTIVE = re.compile(r".*(broken|disabled)|flaky|deprecated")
 """Scopes that nothing selects, by convention."""
 ALIASES = {"mr-github-slim": "L0", "mr-github": "L1", "nightly": "L2", "weekly": "L3"}
@@ -57,14 +63,12 @@ def parse(raw: bytes, name: str) -> tuple[Row, ...]:
     Raises
     ------
     RecipeError
-        Not YAML.
+        Not YAML, or a product that expands without bound.
     """
-    import yaml
-
     try:
-        value = yaml.load(raw, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - both are safe loaders
-    except (yaml.YAMLError, UnicodeDecodeError, ValueError, RecursionError) as exc:
-        raise RecipeError(f"is not readable YAML: {str(exc).splitlines()[0]}") from exc
+        value = yamlfile.load(raw)
+    except yamlfile.YamlError as exc:
+        raise RecipeError(f"is not readable YAML: {exc}") from exc
     if not isinstance(value, Mapping):
         return ()
     spec, products = value.get("spec"), value.get("products")
@@ -84,14 +88,16 @@ def _expanded(product: Any) -> Iterator[dict[str, Any]]:
             continue
         keys = [k for k in inner if k != "cadence"]
         lists = [inner[k] if isinstance(inner[k], list) else [inner[k]] for k in keys]
+        if math.prod(map(len, lists)) > MOST:
+            raise RecipeError(f"one product expands to more than {MOST} rows")
         for values in itertools.product(*lists):
             yield {"test_case": first} | dict(zip(keys, values, strict=True))
 
 
 def _row(spec: Mapping[str, Any], row: Mapping[str, Any], name: str) -> Row:
-    merged = {str(k): v for k, v in {**spec, **row}.items()}
-    said = {k: str(merged.get(k) or "") for k in ("model", "test_case", "environment", "platforms", "scope")}
-    script = str(merged.get("script") or "")
+    merged = {text(k): v for k, v in {**spec, **row}.items()}
+    said = {k: text(merged.get(k) or "") for k in ("model", "test_case", "environment", "platforms", "scope")}
+    script = text(merged.get("script") or "")
     found = GOLDEN_PATH.search(script)
     golden = _filled(found[1], merged) if found else ""
     scope = ALIASES.get(said["scope"], said["scope"])
@@ -100,7 +106,7 @@ def _row(spec: Mapping[str, Any], row: Mapping[str, Any], name: str) -> Row:
 
 def _filled(template: str, row: Mapping[str, Any]) -> str:
     """A path template with its placeholders filled; one that names an unknown placeholder is kept as it is."""
-    path = re.sub(r"\{(\w+)\}", lambda m: str(row.get(m[1], m[0])), template)
+    path = re.sub(r"\{(\w+)\}", lambda m: text(row[m[1]]) if m[1] in row else m[0], template)
     for prefix in PREFIXES:
         path = path.removeprefix(prefix)
     return path

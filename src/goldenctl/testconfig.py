@@ -8,6 +8,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from goldenctl import yamlfile
+from goldenctl.yamlfile import LARGEST, text
+
 NAME = "model_config.yaml"
 MODES = ("pretraining", "inference", "rl")
 
@@ -99,12 +102,10 @@ def _read(path: Path, _changed: int, _size: int) -> Loaded:
 
 def parse(raw: bytes, name: str = NAME) -> Loaded:
     """Read the bytes of a ``model_config.yaml``. Never raises for what they hold."""
-    import yaml
-
     try:
-        value = yaml.load(raw, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - both are safe loaders
-    except (yaml.YAMLError, UnicodeDecodeError, ValueError, RecursionError) as exc:
-        return Loaded(None, f"{name} is not readable YAML: {str(exc).splitlines()[0]}")
+        value = yamlfile.load(raw)
+    except yamlfile.YamlError as exc:
+        return Loaded(None, f"{name} is not readable YAML: {exc}")
     if not isinstance(value, Mapping):
         return Loaded(None, f"{name} holds no settings")
     return Loaded(_config(value))
@@ -113,12 +114,12 @@ def parse(raw: bytes, name: str = NAME) -> Loaded:
 def _config(value: Mapping[Any, Any]) -> TestConfig:
     env, arguments = _mapping(value.get("ENV_VARS")), _mapping(value.get("MODEL_ARGS"))
     metrics = value.get("METRICS")
-    mode = str(value.get("MODE") or "pretraining")
+    mode = text(value.get("MODE") or "pretraining")
     return TestConfig(
-        metrics=tuple(str(m) for m in metrics) if isinstance(metrics, list) else (),
+        metrics=tuple(map(text, metrics)) if isinstance(metrics, list) else (),
         metrics_given="METRICS" in value,
         mode=mode if mode in MODES else "pretraining",
-        test_type=str(value.get("TEST_TYPE") or ""),
+        test_type=text(value.get("TEST_TYPE") or ""),
         approximate_only=any(_one(env.get(k)) for k in ("NVTE_ALLOW_NONDETERMINISTIC_ALGO", "NON_DETERMINSTIC_RESULTS")),
         skip_pytest=_one(env.get("SKIP_PYTEST")),
         lightweight=_true(env.get("ENABLE_LIGHTWEIGHT_MODE")),
@@ -134,13 +135,14 @@ def _mapping(value: Any) -> Mapping[Any, Any]:
 
 def _one(value: Any) -> bool:
     """The harness's switch: the number or text 1; ``true`` is none."""
-    return str(value) == "1"
+    return text(value) == "1"
 
 
 def _true(value: Any) -> bool:
     """The harness's switch for lightweight mode: the text or boolean true."""
-    return str(value).lower() == "true"
+    return text(value).lower() == "true"
 
 
 def _number(value: Any) -> int | None:
-    return int(value) if str(value).isdecimal() else None
+    spelled = text(value)
+    return int(spelled) if spelled.isdecimal() and len(spelled) <= len(str(LARGEST)) else None

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from goldenctl.catalog.places import Lake, Place
-from goldenctl.config import Settings
+from goldenctl.config import Settings, write_own
 from goldenctl.errors import UsageError
 from goldenctl.git import Repo, no_repository
 
@@ -90,7 +90,7 @@ def remember(path: Place, settings: Settings, built: dict[str, str]) -> None:
     if isinstance(path, Lake):
         return  # a note here would say nothing of what others write there
     with suppress(OSError):
-        _note_file(path).write_text(json.dumps(_state(path, settings, built)), "utf-8")
+        write_own(_note_file(path), json.dumps(_state(path, settings, built)))
 
 
 def _note_file(path: Path) -> Path:

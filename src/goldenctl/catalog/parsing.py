@@ -53,7 +53,8 @@ class Parsing:
 
     def _start(self, blobs: Sequence[str]) -> subprocess.Popen[bytes]:
         package = str(Path(__file__).parents[2])
-        command = [sys.executable, "-c", _PROGRAM, package, os.fspath(self._repo.top)]
+        # -P: a folder named by the repository is no place to import from
+        command = [sys.executable, "-P", "-c", _PROGRAM, package, os.fspath(self._repo.top)]
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         Thread(target=self._receive, args=(process, blobs), daemon=True).start()
         return process

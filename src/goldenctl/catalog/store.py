@@ -25,7 +25,7 @@ import duckdb
 from filelock import FileLock, Timeout
 
 from goldenctl.catalog.places import Lake, Place
-from goldenctl.config import own_folder
+from goldenctl.config import own_folder, refuse_link, write_own
 from goldenctl.errors import CatalogBusyError, CatalogError
 
 WAIT = 30.0
@@ -155,6 +155,8 @@ def turnstile(path: Path, wait: float) -> Iterator[float]:
     deadline = time.monotonic() + wait
     lock = FileLock(f"{path}.lock")
     try:
+        for own in (path, Path(f"{path}.lock")):
+            refuse_link(own)
         lock.acquire(timeout=wait)
     except Timeout:
         raise _busy(path, wait, _holder(path)) from None
@@ -172,7 +174,7 @@ def _announce(path: Path) -> None:
     words = [Path(sys.argv[0]).name, *sys.argv[1:3]]
     command = " ".join(w for w in words if re.fullmatch(r"[\w.\-]+", w))
     with suppress(OSError):
-        Path(f"{path}.holder").write_text(json.dumps({"pid": os.getpid(), "command": command}), "utf-8")
+        write_own(Path(f"{path}.holder"), json.dumps({"pid": os.getpid(), "command": command}))
 
 
 def _holder(path: Path) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -85,4 +86,7 @@ def guarded(action: Callable[[], int]) -> int:
 
 def entry() -> None:
     """Console script: run and leave with the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # names need not be UTF-8, nor the terminal
     sys.exit(main())

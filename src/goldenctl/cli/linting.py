@@ -170,7 +170,8 @@ def _print(files: Sequence[str], findings: Sequence[Finding], form: LintFormat, 
         from goldenctl.lint.locate import located
 
         new = located((f for f in findings if not f.baselined), settings.top)
-        output.result(annotations.github(new) if form is LintFormat.GITHUB else annotations.sarif(new))
+        github = form is LintFormat.GITHUB
+        output.result(annotations.github(new) if github else annotations.sarif(new), commands=github)
 
 
 def _print_lines(files: Sequence[str], findings: Sequence[Finding], total: int) -> None:

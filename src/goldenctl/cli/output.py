@@ -6,6 +6,7 @@ Light on purpose: rich is imported only when a table is drawn.
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Sequence
 from enum import StrEnum
@@ -28,8 +29,22 @@ MEANING = (
 """Cells that are coloured: red asks for work, yellow for a look, green for nothing."""
 
 
-def result(text: str) -> None:
-    """Print a piece of the result."""
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_COMMAND = re.compile(r"^(\s*)::|##\[", re.MULTILINE)
+
+
+def harmless(text: str) -> str:
+    """Text without what a terminal or a CI's log would obey: control signs are spelled, commands broken.
+
+    Names of files and jobs come from anywhere; ``\\u001b`` is what JSON writes too.
+    """
+    text = _CONTROL.sub(lambda m: f"\\u{ord(m[0]):04x}", text)
+    return _COMMAND.sub(lambda m: "#\\#[" if m[0] == "##[" else f"{m[1]}\\::", text)
+
+
+def result(text: str, *, commands: bool = False) -> None:
+    """Print a piece of the result; ``commands`` are workflow commands, meant for the CI."""
+    text = text if commands else harmless(text)
     sys.stdout.write(text if text.endswith("\n") else text + "\n")
 
 
@@ -37,7 +52,21 @@ def json(value: Any) -> None:
     """Print a result as indented JSON; non-finite floats become null."""
     import orjson
 
-    result(orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS).decode())
+    option = orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS
+    try:
+        text = orjson.dumps(value, option=option)
+    except TypeError:  # a name that is not UTF-8
+        text = orjson.dumps(_spelled(value), option=option)
+    result(text.decode())
+
+
+def _spelled(value: Any) -> Any:
+    """The value with the bytes of names that are no UTF-8 spelled as ``\\udcff``."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, dict):
+        return {_spelled(k): _spelled(v) for k, v in value.items()}
+    return [_spelled(v) for v in value] if isinstance(value, list | tuple) else value
 
 
 def listed(name: str, lines: Sequence[str], form: Format) -> None:
@@ -50,12 +79,12 @@ def listed(name: str, lines: Sequence[str], form: Format) -> None:
 
 def note(text: str) -> None:
     """Say something that is neither result nor error."""
-    print(text, file=sys.stderr)
+    print(harmless(text), file=sys.stderr)
 
 
 def error(text: str) -> None:
     """Say what went wrong: the fact, the place, the next command."""
-    print(f"error: {text}", file=sys.stderr)
+    print(harmless(f"error: {text}"), file=sys.stderr)
 
 
 def terminal(stream: Any = None) -> bool:
@@ -92,6 +121,7 @@ def table(
 
     width = None if terminal() else int(os.environ.get("COLUMNS", "0")) or _natural_width(columns, rows)
     console = Console(file=sys.stdout, width=width, highlight=False, no_color=None if terminal() else True)
+    rows = [[harmless(cell) for cell in row] for row in rows]
     fitted = fit(columns, rows, console.width, spare)
     drawn = Table(box=box.SIMPLE_HEAD, title=title or None, title_justify="left", pad_edge=False)
     for i, room in fitted.widths.items():

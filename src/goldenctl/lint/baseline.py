@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from goldenctl.config import write_own
 from goldenctl.errors import ConfigError, RepoError
 from goldenctl.model import Finding
 
@@ -71,7 +72,7 @@ def save(path: Path, findings: Iterable[Finding]) -> int:
     text = json.dumps({"version": _VERSION, "findings": table}, indent=1, ensure_ascii=False) + "\n"
     beside = path.with_name(path.name + ".new")
     try:
-        beside.write_text(text, "utf-8")
+        write_own(beside, text)
         beside.replace(path)
     except OSError as exc:
         beside.unlink(missing_ok=True)

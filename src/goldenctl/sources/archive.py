@@ -111,7 +111,7 @@ class ArchiveSource:
             raise CorruptError("the manifest's content is not what its name says", place=f"{self._ref} {key}")
         try:
             manifest = json.loads(raw)
-        except ValueError as exc:
+        except (ValueError, RecursionError) as exc:
             raise CorruptError(f"the manifest is not JSON: {exc}", place=f"{self._ref} {key}") from exc
         if not isinstance(manifest, dict) or manifest.get("version") != VERSION:
             hint = "update goldenctl: the archive may be written by a newer one"

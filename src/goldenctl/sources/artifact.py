@@ -230,7 +230,7 @@ def _golden_members(
     since: datetime | None,
     renamed: Callable[[str], str],
 ) -> tuple[tuple[Member, ...], tuple[SourceProblem, ...]]:
-    infos = [i for i in archive.infolist() if not i.is_dir()]
+    infos = [i for i in archive.infolist() if not i.filename.endswith("/")]  # is_dir() fails on an empty name
     problems = [SourceProblem(subject, "refused", text) for text in _hostile(infos)]
     golden = _golden(infos, renamed)
     choice = restarts.choose({name: _written(i) for i, name in golden}, since)

@@ -84,6 +84,9 @@ def _access(host: str, settings: Settings) -> tuple[str, str]:
         raise UsageError(f"{configured!r} is no address of GitHub's API", hint="GITHUB_API_URL=https://HOST/api/v3")
     name = host.partition(":")[0].lower()
     if not host or name == "github.com" or own.hostname.removeprefix("api.") == name:
+        known = http.origin(configured) == http.origin(PUBLIC) or remote.vouched(configured, settings.top, "GITHUB_API_URL")
+        if token and not known:
+            raise remote.refused(configured, settings.source, "GITHUB_API_URL")
         return configured, token
     enterprise = os.environ.get("GH_ENTERPRISE_TOKEN") or os.environ.get("GITHUB_ENTERPRISE_TOKEN") or ""
     return f"https://{host}/api/v3", enterprise

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import quote, urljoin
+from urllib.parse import quote
 
 import requests
 from github import Auth, Github, GithubException
@@ -126,7 +126,7 @@ class Api:
                     return Location(url, headers)  # some installations store artifacts at the API itself
                 if not answer.is_redirect:
                     self._refuse_redirectless(answer, what)
-                target = urljoin(url, answer.headers["Location"])
+                target = http.joined(url, answer.headers["Location"], self.host)
             if not same_origin(url, target) or answer.status_code == HTTPStatus.FOUND:
                 return Location(target, {})
             url = target
@@ -140,7 +140,7 @@ class Api:
         with http.mapped(self.host):
             try:
                 said = answer.json()
-            except ValueError:
+            except (ValueError, RecursionError):
                 said = None
         message = str(said.get("message", "")) if isinstance(said, dict) else ""
         limited = http.rate_limit(answer) is not None

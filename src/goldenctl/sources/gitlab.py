@@ -26,6 +26,7 @@ from goldenctl.sources.parallel import fetch_all
 
 PUBLIC = "https://gitlab.com"
 _URL = re.compile(r"(?P<base>https?://[^/]+)/(?P<project>.+?)/-/(?P<kind>pipelines|jobs)/(?P<number>\d+)/?(?:[?#].*)?")
+_ENDPOINTS = ("GITLAB_ENDPOINT", "CI_SERVER_URL")
 _SHORT = re.compile(r"(?:gitlab:)?(?P<number>\d+)")
 _BRIDGE = re.compile(r"functional:run_(?P<environment>[a-z]+)_(?P<platform>[a-z0-9]+_[a-z0-9_]+)")
 _FUNCTIONAL = "functional:"
@@ -94,6 +95,8 @@ def parse(ref: str, settings: Settings) -> Reference:
         As :func:`open`.
     """
     own, path = _endpoint(settings), remote.path_of(settings.top)
+    if own and _token() and http.origin(own) != http.origin(PUBLIC) and not remote.vouched(own, settings.top, *_ENDPOINTS):
+        raise remote.refused(own, settings.source, _ENDPOINTS[0])
     match = _URL.fullmatch(re.sub(r"//[^/@]*@", "//", ref.strip()))
     if match is not None:
         base, project = match["base"], match["project"]
@@ -118,16 +121,15 @@ def parse(ref: str, settings: Settings) -> Reference:
 def _endpoint(settings: Settings) -> str:
     """The configured host's address, empty when there is none; a bare host name means https."""
     named = settings.ci.api_url if settings.ci.provider == "gitlab" else ""
-    named = named or os.environ.get("GITLAB_ENDPOINT") or os.environ.get("CI_SERVER_URL") or ""
+    named = named or next(filter(None, map(os.environ.get, _ENDPOINTS)), "")
     named = named.rstrip("/").removesuffix("/api/v4")
     return named if not named or "://" in named else f"https://{named}"
 
 
 def _is_ours(base: str, own: str, settings: Settings) -> bool:
     """Whether a host named by a reference is one our token is for."""
-    host = urlsplit(base).hostname
-    known = {urlsplit(own).hostname if own else urlsplit(PUBLIC).hostname, remote.host_of(settings.top)}
-    return host in known
+    scheme, host, _ = http.origin(base)
+    return http.origin(base) == http.origin(own or PUBLIC) or (scheme == "https" and host == remote.host_of(settings.top) != "")
 
 
 def _token() -> dict[str, str]:

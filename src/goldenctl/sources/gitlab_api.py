@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http import HTTPStatus
 from typing import Any, TypeVar
-from urllib.parse import quote, urljoin
+from urllib.parse import quote
 
 import requests
 from gitlab import Gitlab
@@ -108,7 +108,7 @@ class Api:
             answer = self._session.get(url, headers=headers, stream=True, allow_redirects=False)
         with answer:
             if answer.is_redirect:
-                target = urljoin(url, answer.headers["Location"])
+                target = http.joined(url, answer.headers["Location"], self.host)
                 return Location(target, self._headers if same_origin(url, target) else {})
             if answer.status_code >= 400:
                 limited = http.rate_limit(answer) is not None
@@ -126,7 +126,7 @@ class Api:
         except GitlabError as exc:
             status = exc.response_code or 0
             raise self._refusal(status, what, project, status == HTTPStatus.TOO_MANY_REQUESTS) from exc
-        except (AttributeError, TypeError, ValueError, KeyError) as exc:
+        except (AttributeError, TypeError, ValueError, KeyError, RecursionError) as exc:
             raise _not_json(self.host, what) from exc
 
     def _refusal(self, status: int, what: str, project: str, limited: bool) -> SourceError:

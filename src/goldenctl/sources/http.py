@@ -18,7 +18,7 @@ from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 import requests
 import stamina
@@ -40,6 +40,8 @@ BACKOFF = 0.5
 """Seconds before the second try; doubled for each further one."""
 SECONDARY_WAIT = 60.0
 """Seconds to wait when a service says to slow down without saying for how long."""
+_DIGITS = 10
+"""Of seconds, in which a service names a moment or a wait; longer numbers are no time at all."""
 SECRET_HEADERS = ("Authorization", "PRIVATE-TOKEN", "JOB-TOKEN", "Cookie")
 CHUNK = 2**16
 
@@ -151,7 +153,7 @@ def rate_limit(response: requests.Response) -> float | None:
         return asked
     if headers.get("X-RateLimit-Remaining") == "0":
         reset = headers.get("X-RateLimit-Reset", "")
-        if reset.isdecimal():
+        if reset.isdecimal() and len(reset) < _DIGITS:
             return max(int(reset) - _now(headers).timestamp(), 0.0) + 1
     body = "" if status == HTTPStatus.TOO_MANY_REQUESTS else response.text[:10_000].lower()
     slow_down = status == HTTPStatus.TOO_MANY_REQUESTS or any(text in body for text in _SLOW_DOWN)
@@ -169,7 +171,7 @@ def _now(headers: Mapping[str, str]) -> datetime:
 def _seconds(retry_after: str, now: datetime) -> float | None:
     """A ``Retry-After`` header, which holds seconds or a date."""
     if retry_after.strip().isdecimal():
-        return float(retry_after)
+        return float(retry_after[:_DIGITS])
     try:
         return max((parsedate_to_datetime(retry_after) - now).total_seconds(), 0.0)
     except (ValueError, TypeError):
@@ -186,9 +188,29 @@ class _Session(requests.Session):
 
 
 def origin(url: str) -> tuple[str, str, int]:
-    """Scheme, host and port, which decide whether a token may go along."""
-    parts = urlsplit(url)
-    return parts.scheme, parts.hostname or "", parts.port or {"https": 443, "http": 80}.get(parts.scheme, 0)
+    """Scheme, host and port, which decide whether a token may go along; empty for what is no URL."""
+    try:
+        parts = urlsplit(url)
+        return parts.scheme, parts.hostname or "", parts.port or {"https": 443, "http": 80}.get(parts.scheme, 0)
+    except ValueError:
+        return "", "", 0
+
+
+def joined(url: str, location: str, place: str) -> str:
+    """The URL a redirect leads to.
+
+    Raises
+    ------
+    CorruptError
+        It is none.
+    """
+    try:
+        target = urljoin(url, location)
+    except ValueError:
+        target = ""
+    if origin(target)[0] not in ("http", "https"):
+        raise CorruptError("the server redirects to what is no web address", place=place)
+    return target
 
 
 def session(patience: Patience, workers: int = 32, cache: Path | None = None) -> requests.Session:
@@ -313,7 +335,10 @@ def _reason(exc: BaseException | None) -> str:
 
 def shown(url: str) -> str:
     """A URL without user, query and fragment, where tokens and signatures are."""
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return "an address that cannot be read"
     host = parts.netloc.rpartition("@")[2]
     return f"{parts.scheme}://{host}{parts.path}"
 

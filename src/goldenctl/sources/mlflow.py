@@ -22,11 +22,12 @@ from typing import TYPE_CHECKING, TypeVar
 import mlflow
 import requests
 from mlflow.exceptions import MlflowException
+from mlflow.utils.credentials import read_mlflow_creds
 
 from goldenctl.config import MlflowSettings, Settings
 from goldenctl.errors import AuthError, CorruptError, NotFoundError, SourceError, UsageError
 from goldenctl.model import Artifact, Conclusion, Fetched, Job, Member, Run
-from goldenctl.sources import FetchOptions, Source
+from goldenctl.sources import FetchOptions, Source, remote
 from goldenctl.sources.artifact import MAX_MEMBER, is_golden_name, problem
 
 if TYPE_CHECKING:
@@ -64,9 +65,21 @@ def client_for(settings: Settings) -> mlflow.MlflowClient:
     if not uri:
         hint = "export MLFLOW_TRACKING_URI=http://HOST:5000, or set tracking_uri in [tool.goldenctl.mlflow]"
         raise UsageError("no MLflow tracking server is named", hint=hint)
+    if own.tracking_uri and not remote.vouched(uri, settings.top, "MLFLOW_TRACKING_URI"):
+        _check_settings(uri, settings)
     for name, value in _MANNERS.items():
         os.environ.setdefault(name, value)
     return called(lambda: mlflow.MlflowClient(tracking_uri=uri), without_user(uri))
+
+
+def _check_settings(uri: str, settings: Settings) -> None:
+    """Refuse a server that only the settings name when a token would go along, and whatever is no web server."""
+    if not uri.startswith(("http://", "https://")):
+        hint = "export MLFLOW_TRACKING_URI, which may name any kind of store"
+        raise UsageError(f"{without_user(uri)} is no address of a server", place=settings.source, hint=hint)
+    stored = read_mlflow_creds()
+    if stored.username or stored.password or os.environ.get("MLFLOW_TRACKING_TOKEN"):
+        raise remote.refused(uri, settings.source, "MLFLOW_TRACKING_URI")
 
 
 def without_user(text: str) -> str:

@@ -7,7 +7,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from goldenctl.config import Settings
+from goldenctl.config import Settings, write_own
 from goldenctl.errors import RepoError
 from goldenctl.git import Repo
 from goldenctl.sync.driver import ATTRIBUTE, Policy
@@ -75,7 +75,7 @@ def _attributes(path: Path, pattern: str, words: list[str]) -> str:
         line = " ".join([pattern, *dict.fromkeys(before), *words])
         new = "\n".join([*(text for text in lines if text not in ours), line]) + "\n"
         if new != old:
-            path.write_text(new, "utf-8")
+            write_own(path, new)
     except (OSError, UnicodeDecodeError) as exc:
         raise RepoError(f"cannot be written: {exc}", place=str(path), hint=f"add: {pattern} {' '.join(words)}") from exc
     return line

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from goldenctl.config import own_folder
+from goldenctl.config import own_folder, refuse_link
 from goldenctl.errors import GoldenctlError, RepoError
 from goldenctl.model import Change
 from goldenctl.writeback.journal import FOLDER, Journal, Step
@@ -159,6 +159,8 @@ def _own_folder(top: Path) -> None:
 @contextlib.contextmanager
 def _lock(top: Path) -> Iterator[None]:
     try:
+        refuse_link(top / FOLDER)
+        refuse_link(top / FOLDER / "writeback.lock")
         with FileLock(top / FOLDER / "writeback.lock", timeout=_WAIT):
             yield
     except Timeout as exc:

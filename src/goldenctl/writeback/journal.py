@@ -162,7 +162,7 @@ class Journal:
             created, root = table["created"], table["root"]
         except FileNotFoundError:
             return False
-        except (ValueError, KeyError, TypeError, OSError) as exc:
+        except (ValueError, KeyError, TypeError, OSError, RecursionError) as exc:
             raise self._unusable("its manifest cannot be read") from exc
         if self.folder.is_symlink() or not all(_plausible(e) for e in entries) or not isinstance(root, str):
             raise self._unusable("it was not written by goldenctl")
