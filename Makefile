@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint lock bench clean docs docs-pictures
+.PHONY: demo test lint lock bench fuzz clean docs docs-pictures
 
 # The demo needs only the package itself; the tests need all extras on top of it.
 $(VENV)/.base: requirements/base.txt pyproject.toml
@@ -38,6 +38,10 @@ docs-pictures: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	$(BIN)/python bench/run.py
+
+# Bounded by time; FUZZ_SECONDS for all targets together.
+fuzz: $(VENV)/.dev
+	$(BIN)/python -m tests.fuzz.campaign --seconds "$${FUZZ_SECONDS:-120}"
 
 lock: $(VENV)/.dev
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-emit-index-url --no-annotate pyproject.toml -o requirements/base.txt

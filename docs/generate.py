@@ -197,18 +197,25 @@ def _columns(body: str) -> list[list[str]]:
 
 
 def python() -> str:
-    """The Python object whose methods answer with Polars frames."""
-    parts = [NOTE + "# Python\n", "```python\nimport goldenctl\n\ncatalog = goldenctl.open_catalog()\ncatalog.syncs()\n```\n"]
+    """A function for every command, and the object whose methods answer with Polars frames."""
+    parts = [NOTE + "# Python\n", _text(goldenctl.api)]
+    for name, function in vars(goldenctl.api).items():
+        if inspect.isfunction(function) and function.__module__ == goldenctl.api.__name__ and not name.startswith("_"):
+            parts.append(f"### api.{name}\n\n```python\n{name}{_signature(function)}\n```\n\n{_text(function)}")
+    parts += ["## Catalog\n", "```python\nimport goldenctl\n\ncatalog = goldenctl.open_catalog()\ncatalog.syncs()\n```\n"]
     parts.append(_text(goldenctl.open_catalog))
     for name, method in inspect.getmembers(Catalog, inspect.isfunction):
         if not name.startswith("_"):
-            signature = re.sub(r"(: |-> )'([^']*)'", r"\1\2", str(inspect.signature(method)))
-            signature = re.sub(r"self(, )?", "", signature).replace("'", '"')
-            parts.append(f"## {name}\n\n```python\n{name}{signature}\n```\n\n{_text(method)}")
+            parts.append(f"### {name}\n\n```python\n{name}{_signature(method)}\n```\n\n{_text(method)}")
     return "\n".join(parts)
 
 
-def _text(thing: Callable[..., Any]) -> str:
+def _signature(function: Callable[..., Any]) -> str:
+    signature = re.sub(r"(: |-> )'([^']*)'", r"\1\2", str(inspect.signature(function)))
+    return re.sub(r"self(, )?", "", signature).replace("'", '"')
+
+
+def _text(thing: object) -> str:
     """A numpy docstring as Markdown: sections become lists."""
     text = _markdown(inspect.getdoc(thing) or "")
     text = re.sub(r"\nExamples\n-+\n.*", "", text, flags=re.DOTALL)

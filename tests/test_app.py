@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -49,3 +52,14 @@ def test_what_the_system_refuses_is_said_in_one_line_and_not_as_a_traceback(
 ) -> None:
     assert guarded(lambda: _raise(error)) == 4
     assert capsys.readouterr().err == said
+
+
+def test_a_closed_output_is_no_reason_for_a_traceback(tmp_path: Path) -> None:
+    (tmp_path / "goldens/moe/a").mkdir(parents=True)
+    (tmp_path / "goldens/moe/a/golden_values_dev_dgx_h100.json").write_text("{}")
+    command = f"{sys.executable} -m goldenctl lint >&-"
+    source = str(Path(__file__).resolve().parents[1] / "src")
+    done = subprocess.run(
+        ["sh", "-c", command], cwd=tmp_path, env=os.environ | {"PYTHONPATH": source}, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (1, "")

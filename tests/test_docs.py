@@ -14,6 +14,7 @@ import pytest
 from typer.main import get_command
 
 from goldenctl.cli.app import COMMANDS, build
+from tests.product.world import tree, walk
 
 TOP = Path(__file__).resolve().parent.parent
 DOCS = TOP / "docs"
@@ -88,6 +89,20 @@ def test_every_command_of_a_page_does_what_the_page_shows(page: Path, environmen
             lines = {line.rstrip() for line in said.splitlines()}
             assert set(shown) <= lines, f"{command}\nshown, not said: {set(shown) - lines}\n{said}"
         assert block.code in codes
+
+
+UNRUN = {"capture": "needs the logs of a training run"}
+"""Commands that pages only show, and why."""
+
+
+def test_every_command_is_run_from_a_page() -> None:
+    lines = [(b.service, line) for page in PAGES for b in blocks(page) if b.kind == "console" for line, _ in b.steps()]
+    names = [name for name, _ in walk(tree())]
+    for name in names:
+        said = [service for service, line in lines if re.search(rf"goldenctl {name}(?![\w-])", line)]
+        assert said, f"no page has a command {name}"
+        assert all(said) is (name in UNRUN), name
+    assert set(UNRUN) <= set(names)
 
 
 def commands() -> list[tuple[str, str]]:

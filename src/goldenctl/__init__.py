@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from goldenctl.version import __version__
@@ -9,9 +11,17 @@ from goldenctl.version import __version__
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from goldenctl import api as api
     from goldenctl.catalog.api import Catalog
 
-__all__ = ["__version__", "open_catalog"]
+__all__ = ["__version__", "api", "open_catalog"]
+
+
+def __getattr__(name: str) -> ModuleType:
+    """``goldenctl.api``, loaded when it is asked for."""
+    if name == "api":
+        return importlib.import_module("goldenctl.api")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def open_catalog(path: Path | str | None = None, *, store: bool | str = False, as_of: str | int = "") -> Catalog:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from pathlib import Path
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from goldenctl.errors import ConfigError, UsageError
@@ -85,6 +85,8 @@ class Tolerance:
     """``both``, ``lower`` (smaller than golden passes) or ``higher``."""
 
 
+_CHOICES = {"window": ("all", "median"), "direction": ("both", "lower", "higher")}
+"""What a tolerance's words may be."""
 HARNESS_TOLERANCES: Mapping[str, Tolerance] = {
     "iteration-time": Tolerance(window="median"),
     "mem-allocated-bytes": Tolerance(),
@@ -307,10 +309,19 @@ def _settings(top: Path, source: Path | None, table: Mapping[str, Any]) -> Setti
     if not settings.root:
         values["root"] = _recognise(top)
         settings = Settings(top, source=str(source or ""), **values)
+    settings = replace(settings, root=PurePosixPath(settings.root).as_posix() if settings.root else "")
     for name, path in (("root", settings.root), ("catalog", settings.catalog), ("lint.baseline", settings.lint.baseline)):
         _inside(path, f"{place}: {name}")
-    Layout(settings.layout).parse("")
+    _told_apart(settings.layout, place)
     return settings
+
+
+def _told_apart(layout: str, place: str) -> None:
+    """Refuse a layout that no golden fits, or that all of a case's goldens fit alike."""
+    Layout(layout).parse("")
+    for part in ("{test_case}", "{platform}"):
+        if part not in layout:
+            raise ConfigError(f"{layout!r} has no {part}", place=f"{place}: layout", hint=f"for example {DEFAULT_LAYOUT}")
 
 
 def _inside(path: str, place: str) -> None:
@@ -346,6 +357,9 @@ def _tolerances(table: Any, place: str) -> dict[str, Tolerance]:
         for key, value in entry.items():
             like = 0 if key == "bad_steps" else merged[key]
             merged[key] = _typed(value, like, f"{place}: tolerance.{metric}.{key}")
+            if key in _CHOICES and value not in _CHOICES[key]:
+                hint = f"one of {', '.join(_CHOICES[key])}"
+                raise ConfigError(f"unknown {key} {value!r}", place=f"{place}: tolerance.{metric}", hint=hint)
         out[metric] = Tolerance(**merged)
     return out
 
@@ -372,7 +386,7 @@ def _typed(value: Any, like: Any, place: str) -> Any:
     if isinstance(like, bool) or isinstance(value, bool):
         fits = isinstance(like, bool) and isinstance(value, bool)
     elif isinstance(like, float):
-        fits = isinstance(value, int | float) and value >= 0
+        fits = isinstance(value, int | float) and 0 <= value < float("inf")
     elif isinstance(like, int):
         fits = isinstance(value, int) and value >= 0
     else:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from goldenctl.goldenfile import GRID_KEYS, DocumentError
+from goldenctl.jsonnumbers import is_step
 
 _BLANK = re.compile(r"[ \t\n\r]*")
 _SCALAR = re.compile(r"-?Infinity|NaN|true|false|null|-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
@@ -88,14 +89,14 @@ def _steps(text: str, block: Node | None) -> dict[int, Node]:
     if block is None or values is None:
         return {}
     if values.members is not None:
-        return {int(m.key): m.value for m in values.members if m.key.removeprefix("-").isdecimal()}
+        return {int(m.key): m.value for m in values.members if is_step(m.key)}
     start, interval = (_integer(text, block.get(k)) for k in ("start_step", "step_interval"))
     return {(start or 0) + i * (interval or 1): node for i, node in enumerate(values.items)}
 
 
 def _integer(text: str, node: Node | None) -> int | None:
     spelled = text[node.start : node.end] if node else ""
-    return int(spelled) if spelled.removeprefix("-").isdecimal() else None
+    return int(spelled) if is_step(spelled) else None
 
 
 class _Scanner:

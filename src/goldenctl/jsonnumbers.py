@@ -14,6 +14,15 @@ NON_FINITE = {
 """Lower-cased spellings of non-finite numbers."""
 
 
+_LONGEST = 20
+"""Characters of -2**63; no training counts further, and Python refuses to read numbers of thousands of digits."""
+
+
+def is_step(key: str) -> bool:
+    """Whether a key of ``values`` is a step: an integer in decimal digits."""
+    return len(key) <= _LONGEST and key.isascii() and key.removeprefix("-").isdecimal()
+
+
 def to_number(value: Any) -> float | None:
     """The float64 of a JSON value, non-finite spellings included; None when it is no number.
 

@@ -134,7 +134,7 @@ def _run(words: list[str]) -> RunTrailer:
     provider, _, identity = words[0].partition(":")
     attempt = next((w.removeprefix("attempt=") for w in words[1:] if w.startswith("attempt=")), "1")
     url = next((w for w in words[1:] if "://" in w), "")
-    return RunTrailer(provider, identity, int(attempt) if attempt.isdecimal() else 1, url)
+    return RunTrailer(provider, identity, int(attempt) if attempt.isdecimal() and len(attempt) < 10 else 1, url)
 
 
 def _quote(word: str) -> str:

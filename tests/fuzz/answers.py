@@ -24,7 +24,7 @@ from requests.adapters import HTTPAdapter
 
 from goldenctl.config import CiSettings, Settings
 from goldenctl.errors import GoldenctlError
-from goldenctl.sources import FetchOptions, Source, http, open_source
+from goldenctl.sources import FetchOptions, Source, open_source
 from tests.fuzz.chosen import Chosen
 
 RUN = Path(__file__).parents[2] / "data/runs/github-17000000001"
@@ -67,12 +67,12 @@ def _served(answer: Callable[[str, str | None], tuple[int, bytes, dict[str, str]
         response.status_code, response.url, response.request = status, request.url or "", request
         response.headers.update(headers)
         response.raw = urllib3.HTTPResponse(BytesIO(body), headers, status, preload_content=False)
-        response.connection = None  # type: ignore[attr-defined]
+        response.connection = None  # type: ignore[assignment]
         return response
 
     stamina.set_testing(True, attempts=2)
     try:
-        with mock.patch.object(HTTPAdapter, "send", send), mock.patch.object(http.time, "sleep", lambda _s: None):
+        with mock.patch.object(HTTPAdapter, "send", send), mock.patch("time.sleep", lambda _s: None):
             yield
     finally:
         stamina.set_testing(False)

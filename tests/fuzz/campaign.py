@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name in names:
         seconds = max(1, round(parsed.seconds * SHARES.get(name, 1) / parts))
         failed += _campaign(name, seconds, parsed.runs, seed, keep)
-    print(f"seed {seed}, corpora and finds in {keep}")
+    sys.stdout.write(f"seed {seed}, corpora and finds in {keep}\n")
     return 1 if failed else 0
 
 
@@ -69,14 +69,16 @@ def _campaign(name: str, seconds: int, runs: int, seed: int, keep: Path) -> bool
         done = subprocess.run(command, capture_output=True, text=True, errors="replace", env=environment, check=False)
     counts = [int(a or b) for a, b in _DONE.findall(done.stderr)]
     passed = time.monotonic() - started
-    print(json.dumps({"target": name, "cases": max(counts, default=0), "seconds": round(passed), "exit": done.returncode}))
+    told = {"target": name, "cases": max(counts, default=0), "seconds": round(passed), "exit": done.returncode}
+    sys.stdout.write(f"{json.dumps(told)}\n")
+    sys.stdout.flush()
     if done.returncode:
-        print(done.stderr[-4000:] + done.stdout[-4000:], file=sys.stderr)
+        sys.stderr.write(done.stderr[-4000:] + done.stdout[-4000:])
     return done.returncode != 0
 
 
 def _child(name: str, options: Sequence[str]) -> int:
-    import atheris
+    import atheris  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
     with atheris.instrument_imports(include=["goldenctl", "tests.fuzz"]):
         from tests.fuzz.targets import TARGETS

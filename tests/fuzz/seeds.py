@@ -7,7 +7,8 @@ from pathlib import Path
 
 TOP = Path(__file__).parents[2]
 _DOCUMENTS = (
-    b"", b"{}", b"[]", b'"{}"', b'{"lm loss": {"start_step": 1, "end_step": 2, "step_interval": 1, "values": {"1": 1.5, "2": "nan"}}}',
+    b"", b"{}", b"[]", b'"{}"',
+    b'{"lm loss": {"start_step": 1, "end_step": 2, "step_interval": 1, "values": {"1": 1.5, "2": "nan"}}}',
     b'{"lm loss": {"start_step": 0, "end_step": 2, "step_interval": 1, "values": [1, -2e3]}}', b'{"a": {"values": {"1": NaN}}}',
     b'{"0": {"input_prompt": "x", "generated_text": "y", "latency": 1.5, "logprobs": [-1, -2]}, "throughput": [1, 2]}',
     b'{"throughput": [1.5, 2.5]}', b'{"baseline": {"0": {"lm loss": 1}, "1": {"lm loss": 2}, "alloc": 3}}',
@@ -23,7 +24,8 @@ _SETTINGS = (
 )
 _CONFIGURATIONS = (
     b"MODEL_ARGS:\n  --train-iters: 50\nENV_VARS:\n  SKIP_PYTEST: 1\nMETRICS:\n  - lm loss\nMODE: pretraining\n",
-    b"spec: {model: moe, script: 'x /a/{model}/golden_values.json'}\nproducts:\n- test_case: [a]\n  products:\n  - platforms: [p]\n",
+    b"spec: {model: moe, script: 'x /a/{model}/golden_values.json'}\nproducts:\n"
+    b"- test_case: [a]\n  products:\n  - platforms: [p]\n",
     b"a: &a [x, x]\nMETRICS: [*a, *a]\nMODE: *a\n",
 )
 
@@ -50,6 +52,9 @@ def of(target: str) -> Iterator[bytes]:
         case "layout":
             yield from (b"moe|a|dev|dgx_h100|", b"moe/a/golden_values_dev_dgx_h100_2nd.json|..|x|y|_2nd|z|{model}/{test_case}")
         case "trailers":
-            yield from (b"\x03a/b\x01r\x021:\x00Golden-Run: github:1\n", b'\x04a "\\\x03\n\r\t\x01x\x01yGolden-Artifact: a sha256:b\n')
+            yield from (
+                b"\x03a/b\x01r\x021:\x00Golden-Run: github:1\n",
+                b'\x04a "\\\x03\n\r\t\x01x\x01yGolden-Artifact: a sha256:b\n',
+            )
         case _:
             yield from (bytes(300), bytes(range(256)) * 2, bytes((i * 37) % 256 for i in range(500)))

@@ -23,7 +23,9 @@ NAMES = (
     "results/iteration=999999999/restart=999999999/golden_values_dev_dgx_h100.json", "golden_values_\ud800.json",
 )  # fmt: skip
 KNOWN = Known(
-    Settings(Path("/nowhere"), root="goldens"), frozenset({"goldens/moe/a/golden_values_dev_dgx_h100.json"}), frozenset({"moe/a"})
+    Settings(Path("/nowhere"), root="goldens"),
+    frozenset({"goldens/moe/a/golden_values_dev_dgx_h100.json"}),
+    frozenset({"moe/a"}),
 )
 RUN = Run("fuzz", "tree", "1")
 
@@ -60,7 +62,8 @@ def _built(chosen: Chosen) -> bytes:
             info.create_system, info.external_attr = chosen.byte() & 3, chosen.byte() << 24
             info.extra = _extra(chosen)
             info.compress_type = chosen.of((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2))
-            made.writestr(info, bytes(chosen.byte() << 12) if chosen.byte() > 200 else chosen.some(chosen.byte()), info.compress_type)
+            content = bytes(chosen.byte() << 12) if chosen.byte() > 200 else chosen.some(chosen.byte())
+            made.writestr(info, content, info.compress_type)
     raw = bytearray(buffer.getvalue())
     for _ in range(chosen.below(6)):
         at = chosen.below(len(raw))

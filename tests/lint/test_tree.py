@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections import Counter
 from collections.abc import Callable
@@ -80,6 +81,18 @@ def test_a_file_that_cannot_be_read_is_a_finding_and_the_others_are_checked(
         ("golden_values_dev_dgx_gb200.json", "GV001"),
     ]
     assert found[0][2] == "cannot be read: No such file or directory"
+
+
+def test_a_step_of_five_thousand_digits_is_a_finding_of_its_file(make_repo: Callable[..., ScratchRepo]) -> None:
+    block = b'{"start_step": 1, "end_step": 1, "step_interval": 1, "values": {"%s": 1.0}}' % (b"9" * 5000)
+    repo = make_repo("r", {f"{CASE}/golden_values_dev_dgx_h100.json": b'{"lm loss": %s}' % block})
+    assert [f.rule for f in checked(repo).findings] == ["GV004"]
+
+
+def test_a_pipe_among_the_goldens_is_no_reason_to_wait(make_repo: Callable[..., ScratchRepo]) -> None:
+    repo = make_repo("r", {f"{CASE}/golden_values_dev_dgx_h100.json": A})
+    os.mkfifo(repo.top / CASE / "golden_values_dev_dgx_a100.json")
+    assert [(f.rule, f.message) for f in checked(repo).findings] == [("GV003", "the file is empty")]
 
 
 def test_no_root_is_a_usage_error(tmp_path: Path) -> None:

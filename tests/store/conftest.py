@@ -54,7 +54,11 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     if root and shutil.which("runuser") is None:
         pytest.skip("no PostgreSQL: it does not run as root, and there is no runuser")
     prefix = ["runuser", "-u", _user(), "--"] if root else []
-    folder = Path(subprocess.run(["mktemp", "-d"], check=True, capture_output=True, text=True).stdout.strip())
+    folder = Path(
+        subprocess.run(
+            ["mktemp", "-d", "/tmp/goldenctl-postgres-XXXXXX"], check=True, capture_output=True, text=True
+        ).stdout.strip()
+    )
     if root:
         shutil.chown(folder, _user())
     port = _free_port()

@@ -60,10 +60,15 @@ def _misfit(name: str) -> CatalogError:
     wheel = f"duckdb-extension-{name.replace('_', '-')}"
     there = ", ".join(sorted(p.name.lstrip("v") for p in _folder(name).glob("v*")))
     have = f"the wheel {wheel} is for duckdb {there}" if there else f"the wheel {wheel} is not installed"
+    fitting = max(there.split(", ") if there else [duckdb.__version__], key=_numbers)
     return CatalogError(
         f"DuckDB's extension {name} cannot be loaded: {have}, and this is duckdb {duckdb.__version__}",
-        hint=f"pip install '{wheel}=={duckdb.__version__}'",
+        hint=f"pip install 'goldenctl[store]' 'duckdb=={fitting}'",
     )
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(part) for part in version.split(".") if part.isdecimal()]
 
 
 def _quoted(path: Path) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from goldenctl.catalog.frames import temporary
+from goldenctl.catalog.store import first_row
 
 if TYPE_CHECKING:
     import duckdb
@@ -39,8 +40,7 @@ def gather(connection: Connection, contents: pl.DataFrame, goldens: list[int]) -
     temporary(connection, "missing", contents.select(pl.col("content").cast(pl.Int64)).unique())
     connection.execute('CREATE OR REPLACE TEMP TABLE gathered (content BIGINT, step BIGINT, "value" DOUBLE)')
     for parts in (_homes(connection, goldens), "home = 0", "home > 0"):
-        left = connection.execute("SELECT 1 FROM missing LIMIT 1").fetchone()
-        if left is None:
+        if first_row(connection, "SELECT 1 FROM missing LIMIT 1") is None:
             return
         connection.execute(
             f'INSERT INTO gathered SELECT content, step, "value" FROM "value" JOIN missing USING (content) WHERE {parts}'  # noqa: S608

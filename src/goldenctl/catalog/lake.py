@@ -161,8 +161,20 @@ def _attach(connection: Connection, lake: Lake, deadline: float, *, read_only: b
     if lake.metadata.endswith(_SQLITE) and not lake.server:
         where = f"sqlite:{where}"
     text = f"ATTACH 'ducklake:{_quoted(where)}' AS lake ({', '.join(o for o in options if o)})"
-    _patiently(lambda: connection.execute(text), deadline)
+    if lake.objects:
+        extensions.load(connection, ("httpfs",))
+    try:
+        _patiently(lambda: connection.execute(text), deadline)
+    except duckdb.Error as exc:
+        if "httpfs" not in str(exc) or lake.objects:
+            raise
+        extensions.load(connection, ("httpfs",))  # only the metadata knows that the data is in object storage
+        connection.execute(text)
     connection.execute("USE lake")
+    data = lake.data or _data_path(connection)
+    if data.startswith("s3://"):  # before the first question: after a compaction no table lies in the metadata any more
+        extensions.load(connection, ("httpfs",))
+        objects.prepare(connection, data)
     if read_only:
         connection.execute("SET disabled_optimizers = 'join_order'")  # which multiplies the time over long tables
 
@@ -202,6 +214,7 @@ def _turn(connection: Connection, lake: Lake, wait: float) -> Iterator[None]:
             yield
         return
     holder = connection.cursor()
+    holder.execute("SET threads = 1")  # with more, the one that waits for the others would take a whole core meanwhile
     holder.execute("BEGIN")
     try:
         _ask(holder, f"SELECT set_config('lock_timeout', '{max(1, int(wait * 1000))}', true)")
@@ -211,6 +224,7 @@ def _turn(connection: Connection, lake: Lake, wait: float) -> Iterator[None]:
             raise
         fact = f"other writers have held the store for more than {wait:g} s"
         raise CatalogBusyError(fact, place=str(lake), hint="goldenctl store status") from exc
+    connection.execute("RESET threads")
     try:
         yield
     finally:
@@ -222,9 +236,6 @@ def _turn(connection: Connection, lake: Lake, wait: float) -> Iterator[None]:
 def _shut_in(connection: Connection, lake: Lake) -> None:
     """From here on the connection reaches the lake and nothing else."""
     folders = [lake.data or _data_path(connection), *([] if lake.server else [lake.metadata])]
-    if folders[0].startswith("s3://"):
-        extensions.load(connection, ("httpfs",))
-        objects.prepare(connection, folders[0])
     quoted = ", ".join(f"'{_quoted(folder)}'" for folder in folders)
     connection.execute(f"SET allowed_directories = [{quoted}]")
     connection.execute("SET enable_external_access = false")
@@ -233,8 +244,8 @@ def _shut_in(connection: Connection, lake: Lake) -> None:
 
 
 def _data_path(connection: Connection) -> str:
-    found = connection.execute("SELECT \"value\" FROM __ducklake_metadata_lake.ducklake_metadata WHERE key = 'data_path'")
-    row = found.fetchone()
+    query = "SELECT \"value\" FROM __ducklake_metadata_lake.ducklake_metadata WHERE key = 'data_path'"
+    row = store.first_row(connection, query)
     return str(row[0]) if row else ""
 
 
@@ -253,6 +264,9 @@ def _explained(exc: duckdb.Error, lake: Lake, verb: str) -> Exception:
         return UsageError(f"the store has no version {lake.as_of}: {line}", hint="goldenctl store status")
     if "not exist" in text and "DuckLake" in text:
         return _none(lake)
+    if "HTTP" in text or "s3://" in text:
+        hint = "AWS_ENDPOINT_URL_S3, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; local catalogs work without it"
+        return CatalogError(f"its data cannot be {verb}: {line}", place=lake.data or str(lake), hint=hint)
     if "onnect" in text and lake.server:
         said = re.search(r"(connection to server .*|could not translate .*|.*FATAL: .*)", text)
         fact = f"its server cannot be reached: {said[0].strip() if said else line}"

@@ -13,6 +13,7 @@ import polars as pl
 from goldenctl.catalog.frames import frame, temporary
 from goldenctl.catalog.history import RENAMED
 from goldenctl.catalog.states import changed_series, differences
+from goldenctl.catalog.store import first_row
 from goldenctl.errors import UsageError
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def branches(connection: Connection) -> list[str]:
 
 
 def _meta(connection: Connection, key: str) -> str:
-    row = connection.execute(f"SELECT \"value\" FROM meta WHERE key = '{key}'").fetchone()  # noqa: S608 - our own names
+    row = first_row(connection, f"SELECT \"value\" FROM meta WHERE key = '{key}'")  # noqa: S608 - our own names
     return str(row[0]) if row else ""
 
 

@@ -23,7 +23,7 @@ def prepare(connection: duckdb.DuckDBPyConnection, where: str) -> None:
     if options:
         bucket = f"s3://{urlsplit(where).netloc}"
         words = ", ".join(f"{key} {_literal(value)}" for key, value in options.items())
-        connection.execute(f"CREATE SECRET goldenctl (TYPE s3, SCOPE {_literal(bucket)}, {words})")
+        connection.execute(f"CREATE OR REPLACE SECRET goldenctl (TYPE s3, SCOPE {_literal(bucket)}, {words})")
 
 
 def _options() -> dict[str, str]:

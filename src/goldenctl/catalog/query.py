@@ -48,8 +48,9 @@ def status(path: Place, wait: float = store.WAIT) -> Status:
     with store.reading(path, wait) as connection:
         rows = {t: _one(connection, f'SELECT count(*) FROM "{t}"') for t in TABLES}  # noqa: S608 - our own names
         version = _one(connection, "SELECT \"value\"::INTEGER FROM meta WHERE key = 'schema_version'")
-        tips = connection.execute('SELECT branch, arg_max("commit", position) FROM line GROUP BY branch ORDER BY branch')
-        return Status(str(path), _size(connection, path), version, rows, dict(tips.fetchall()))
+        line = 'SELECT branch, arg_max("commit", position) FROM line GROUP BY branch ORDER BY branch'
+        tips = dict(connection.execute(line).fetchall())
+        return Status(str(path), _size(connection, path), version, rows, tips)
 
 
 def _size(connection: duckdb.DuckDBPyConnection, place: Place) -> int:
@@ -59,7 +60,7 @@ def _size(connection: duckdb.DuckDBPyConnection, place: Place) -> int:
 
 
 def _one(connection: duckdb.DuckDBPyConnection, query: str) -> int:
-    row = connection.execute(query).fetchone()
+    row = store.first_row(connection, query)
     return int(row[0] or 0) if row else 0
 
 

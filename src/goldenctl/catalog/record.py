@@ -88,7 +88,7 @@ def record_run(path: Place, run: Run, candidates: Sequence[Candidate], wait: flo
 
 
 def _count(connection: duckdb.DuckDBPyConnection) -> int:
-    row = connection.execute("SELECT count(*) FROM observation").fetchone()
+    row = store.first_row(connection, "SELECT count(*) FROM observation")
     return int(row[0]) if row else 0
 
 

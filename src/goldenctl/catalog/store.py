@@ -217,7 +217,7 @@ def _open(path: Path, read_only: bool) -> duckdb.DuckDBPyConnection:
         config["threads"] = 1  # the other cores parse; more threads take a third more work for one stream of rows
     with _OPENING:
         connection = duckdb.connect(str(path), read_only=read_only, config=config)
-        if connection.execute("SELECT current_setting('lock_configuration')").fetchone() == (False,):
+        if first_row(connection, "SELECT current_setting('lock_configuration')") == (False,):
             # not so when another connection of this process has the file open: it did this already
             connection.execute("SET python_enable_replacements = false")
             connection.execute("SET lock_configuration = true")
@@ -242,6 +242,11 @@ def first_line(exc: BaseException) -> str:
     return str(exc).partition("\n")[0]
 
 
+def first_row(connection: duckdb.DuckDBPyConnection, query: str) -> tuple[Any, ...] | None:
+    """The only or first row of a query; it is read to its end, which DuckDB 2 asks for before anything else is done."""
+    return next(iter(connection.execute(query).fetchall()), None)
+
+
 def version(connection: duckdb.DuckDBPyConnection, place: str) -> int:
     """The schema version of an open catalog; 0 for an empty one.
 
@@ -251,11 +256,11 @@ def version(connection: duckdb.DuckDBPyConnection, place: str) -> int:
         It is newer than this program, or no catalog of ours.
     """
     try:
-        row = connection.execute("SELECT \"value\" FROM meta WHERE key = 'schema_version'").fetchone()
-    except duckdb.Error:
+        row = first_row(connection, "SELECT \"value\" FROM meta WHERE key = 'schema_version'")
+    except (duckdb.CatalogException, duckdb.BinderException):  # no such table, or one of another make
         tables = "SELECT 1 FROM duckdb_tables() WHERE database_name = current_database()"
         row = None
-        if not connection.execute(tables).fetchone():
+        if not first_row(connection, tables):
             return 0
     if row is None or not str(row[0]).isdecimal():
         raise CatalogError("is a DuckDB file, but no catalog of goldenctl", place=place, hint="name another file")

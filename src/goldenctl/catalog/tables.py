@@ -35,8 +35,7 @@ class History:
 def missing(path: Place, documents: Iterable[str], wait: float) -> list[str]:
     """Those of the blob ids the catalog has no document for, in the same order; a lake is made when there is none."""
     if isinstance(path, Lake):
-        with store.writing(path, wait, about="catalog build: schema"):
-            pass
+        make(path, wait)
     with store.reading(path, wait) as connection:
         known = {row[0] for row in connection.execute("SELECT id FROM document").fetchall()}
     return [blob for blob in documents if blob not in known]
@@ -44,7 +43,7 @@ def missing(path: Place, documents: Iterable[str], wait: float) -> list[str]:
 
 def make(path: Place, wait: float) -> None:
     """Have the tables there, and of the newest version."""
-    with store.writing(path, wait):
+    with store.writing(path, wait, about="catalog build: schema"):
         pass
 
 

@@ -104,7 +104,7 @@ def _copy(source: Place, target: Place, wait: float, about: str) -> tuple[Moved,
 
 
 def _count(connection: Connection, kept: Kept) -> int:
-    row = connection.execute(f'SELECT count(*) FROM "{kept.name}"').fetchone()  # noqa: S608 - our own names
+    row = store.first_row(connection, f'SELECT count(*) FROM "{kept.name}"')  # noqa: S608 - our own names
     return int(row[0]) if row else 0
 
 
@@ -183,5 +183,5 @@ def _total(connection: Connection, kept: Kept, join: str) -> tuple[int, str]:
     """Number of rows and a checksum of their keys and checked columns, whatever their order."""
     names = ", ".join(f't."{column}"' for column in (*kept.keys, *kept.checked))
     query = f'SELECT count(*), coalesce(sum(hash({names})), 0)::VARCHAR FROM "{kept.name}" AS t {join}'  # noqa: S608
-    row = connection.execute(query).fetchone()
+    row = store.first_row(connection, query)
     return (int(row[0]), str(row[1])) if row else (0, "")

@@ -7,7 +7,6 @@ import os
 from collections.abc import Sequence
 from dataclasses import fields
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -18,9 +17,7 @@ from goldenctl.errors import ExitCode
 
 if TYPE_CHECKING:
     from goldenctl.compare import MetricDiff
-    from goldenctl.config import Settings
     from goldenctl.diff import DiffResult, FileDiff, Row
-    from goldenctl.sides import Side
 
 COLUMNS = (
     "golden",
@@ -86,35 +83,17 @@ def command(
 
     Example: goldenctl diff main WORKTREE --metric "lm loss" --threshold 0.01 --exit-code
     """
-    from goldenctl import collect, config
+    from goldenctl import api
     from goldenctl import diff as stage
-    from goldenctl.selection import Selection
 
-    settings = config.load(Path.cwd())
-    before, after = (_side(name, settings, store=store, as_of=as_of) for name in (old, new))
-    selection = Selection(tuple(case or ()), tuple(platform or ()))
-    takes = collect.chooser(selection, settings, {**before.entries, **after.entries})
     workers = 1 if store or as_of else min(os.cpu_count() or 1, 8)  # DuckDB does not outlive a fork
-    result = stage.diff(before, after, settings, takes=takes, workers=workers)
+    result = api.diff(old, new, case=case or (), platform=platform or (), workers=workers, store=store, as_of=as_of)
     shown = stage.rows(result, metrics=metric or (), threshold=threshold, sort=sort.value)
     _warn(result, metric or ())
     _print(format, result, shown[:top] if top else shown, metric or (), everything=not (top or threshold))
-    if before.problems or after.problems:
+    if result.old.problems or result.new.problems:
         return int(ExitCode.SOURCE)
     return int(ExitCode.FINDINGS if exit_code and shown else ExitCode.OK)
-
-
-def _side(name: str, settings: Settings, *, store: bool, as_of: str) -> Side:
-    from goldenctl import collect
-
-    if (store or as_of) and name not in ("WORKTREE", "INDEX"):
-        from goldenctl.catalog.places import shared
-        from goldenctl.stored import open_stored
-
-        found = open_stored(name, shared(settings, as_of))
-        if found is not None:
-            return found
-    return collect.open_side(name, settings)
 
 
 def _warn(result: DiffResult, metrics: Sequence[str]) -> None:

@@ -6,6 +6,7 @@ import io
 import os
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from goldenctl.cli import output
 from goldenctl.errors import ExitCode, GoldenctlError
@@ -86,6 +87,9 @@ def guarded(action: Callable[[], int]) -> int:
 
 def entry() -> None:
     """Console script: run and leave with the exit code."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by the caller, so that nobody hears what is said
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - as long as the process lives
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # names need not be UTF-8, nor the terminal

@@ -53,6 +53,8 @@ def fill(
     filling = build.update if new_only else build.build
     with progress.shown("documents") as tell:
         built = filling(repo, settings, path, branches, tell, wait)
+    if repo.run("rev-parse", "--is-shallow-repository").strip() == b"true":
+        output.note("this clone is shallow, and so is the catalog's history; git fetch --unshallow, then build again")
     if as_json:
         output.json({key: getattr(built, key) for key in _KEYS} | {"catalog": str(path)})
     else:

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import os
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
 from goldenctl import config, lint
 from goldenctl.cli import output
-from goldenctl.errors import ExitCode, RepoError, UsageError
+from goldenctl.errors import ExitCode
+from goldenctl.lint import chosen
 from goldenctl.model import Finding, Severity
 
 
@@ -49,13 +49,13 @@ class LintOptions:
 def run(options: LintOptions) -> int:
     """Lint, print and return the exit code."""
     settings = _settings(options)
-    files = _files([Path(p) for p in options.paths], settings)
+    files = chosen.files([Path(p) for p in options.paths], settings)
     if options.fix:
         output.note(f"{_fix(files, settings)} of {len(files)} files repaired")
     checked = lint.check_files(files, settings, whole=not options.paths, workers=min(os.cpu_count() or 1, 8))
     findings = list(checked.findings)
     if options.against:
-        findings += _against(files, options.against, settings)
+        findings += chosen.against(files, options.against, settings)
     findings = _known(findings, options, settings)
     _print(files, findings, options.form, settings)
     return int(_exit_code(findings, options.strict))
@@ -75,70 +75,18 @@ def _settings(options: LintOptions) -> config.Settings:
     return replace(settings, lint=chosen)
 
 
-def _files(paths: Sequence[Path], settings: config.Settings) -> list[str]:
-    """Paths relative to the repository's top; folders stand for the golden files in them."""
-    if not paths:
-        return lint.golden_files(settings)
-    found: dict[str, None] = {}
-    for path in paths:
-        shown = _from_top(path, settings.top)
-        if path.is_dir():
-            folder = "" if shown == "." else shown.rstrip("/") + "/"
-            found |= dict.fromkeys(f for f in lint.golden_files(settings) if f.startswith(folder))
-        elif path.exists() or path.is_symlink():
-            found[shown] = None
-        else:
-            raise UsageError("no such file or folder", place=str(path), hint=_nearest(path, settings))
-    return list(found)
-
-
-def _from_top(path: Path, top: Path) -> str:
-    full = os.path.abspath(path)  # noqa: PTH100  resolve() would follow links
-    base = str(top) + os.sep
-    return full.removeprefix(base).replace(os.sep, "/") if full.startswith(base) else ("." if full == str(top) else full)
-
-
-def _nearest(path: Path, settings: config.Settings) -> str:
-    import difflib
-
-    known = lint.golden_files(settings) if settings.root else []
-    near = difflib.get_close_matches(path.as_posix(), known, n=1)
-    return f"did you mean {near[0]}?" if near else "goldenctl lint checks all golden files below root"
-
-
 def _fix(files: Sequence[str], settings: config.Settings) -> int:
     from goldenctl import writeback
     from goldenctl.model import Change
 
     changes = []
-    for path, raw in _readable(files, settings):
+    for path, raw in chosen.readable(files, settings):
         fixed = lint.fix(path, raw, settings)
         if fixed.content != raw:
             changes.append(Change(path, raw, fixed.content))
             output.note(f"{path}: {'; '.join(fixed.repairs)}")
     writeback.apply(settings.top, settings.root, changes)
     return len(changes)
-
-
-def _against(files: Sequence[str], rev: str, settings: config.Settings) -> list[Finding]:
-    from goldenctl import syncs
-    from goldenctl.git import Repo
-
-    repo = Repo(settings.top)
-    entries = repo.tree(syncs.resolve(repo, settings, rev), settings.root)
-    contents = dict(repo.blobs(sorted({entries[p].blob for p in files if p in entries})))
-    found: list[Finding] = []
-    for path, raw in _readable(files, settings):
-        old = contents[entries[path].blob] if path in entries else None
-        found += lint.check_against(path, raw, old, rev, settings)
-    return found
-
-
-def _readable(files: Sequence[str], settings: config.Settings) -> Iterator[tuple[str, bytes]]:
-    """Path and bytes of the files that can be read; the lint itself names the others."""
-    for path in files:
-        with suppress(RepoError):
-            yield path, lint.read(settings.top, path)
 
 
 def _known(findings: list[Finding], options: LintOptions, settings: config.Settings) -> list[Finding]:

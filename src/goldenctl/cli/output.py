@@ -34,9 +34,9 @@ _COMMAND = re.compile(r"^(\s*)::|##\[", re.MULTILINE)
 
 
 def harmless(text: str) -> str:
-    """Text without what a terminal or a CI's log would obey: control signs are spelled, commands broken.
+    r"""Text without what a terminal or a CI's log would obey: control signs are spelled, commands broken.
 
-    Names of files and jobs come from anywhere; ``\\u001b`` is what JSON writes too.
+    Names of files and jobs come from anywhere; ``\u001b`` is what JSON writes too.
     """
     text = _CONTROL.sub(lambda m: f"\\u{ord(m[0]):04x}", text)
     return _COMMAND.sub(lambda m: "#\\#[" if m[0] == "##[" else f"{m[1]}\\::", text)
@@ -61,7 +61,7 @@ def json(value: Any) -> None:
 
 
 def _spelled(value: Any) -> Any:
-    """The value with the bytes of names that are no UTF-8 spelled as ``\\udcff``."""
+    r"""The value with the bytes of names that are no UTF-8 spelled as ``\udcff``."""
     if isinstance(value, str):
         return value.encode("utf-8", "backslashreplace").decode()
     if isinstance(value, dict):

@@ -15,34 +15,29 @@ def command(
     max_wait: options.MaxWait = 300.0,
     wait: options.Wait = False,
     store: StoreOption = None,
+    lock_wait: options.LockWait = 30.0,
     format: options.Form = output.Format.TABLE,
 ) -> int:
     """Store a run's observed values in the catalog without touching files.
 
     Example: goldenctl record --from-job github:34695381473
     """
-    from goldenctl import config
-    from goldenctl.catalog import record_run
-    from goldenctl.catalog.places import chosen
-    from goldenctl.collect import collect
+    from goldenctl import api, config
     from goldenctl.sources import FetchOptions
 
     settings = config.load(Path.cwd())
-    target = chosen(settings, store=store)
     cache = settings.top / ".goldenctl/cache"
     fetching = FetchOptions(attempt=attempt, max_wait=max_wait, wait=wait, cache=cache)
     complete, rows = True, []
     for ref in from_job:
-        found = collect(ref, settings, options=fetching)
-        placed = found.placed
-        replicates = [c for group in placed.replicates.values() for c in group]
-        new = record_run(target, found.run, [*placed.candidates, *replicates])
+        done = api.record(ref, fetching=fetching, store=store, lock_wait=lock_wait)
+        found, placed = done.collected, done.collected.placed
         for problem in found.problems:
             output.note(f"{problem.subject}: {problem.message}")
         for member in placed.unplaced:
             output.note(f"{member.member}: {member.reason}")
         complete = complete and not found.problems
-        rows.append((found.run.ref, len(placed.candidates), new, len(placed.unplaced)))
+        rows.append((found.run.ref, len(placed.candidates), done.new, len(placed.unplaced)))
     _print(rows, format)
     return ExitCode.OK if complete else ExitCode.SOURCE
 

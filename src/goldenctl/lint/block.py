@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import Any
 
 from goldenctl.goldenfile import GRID_KEYS, describe
-from goldenctl.jsonnumbers import NON_FINITE, to_number
+from goldenctl.jsonnumbers import NON_FINITE, is_step, to_number
 from goldenctl.lint import places
 from goldenctl.lint.rules import finding
 from goldenctl.model import Finding
@@ -56,18 +56,14 @@ class Block:
         try:
             return tuple(map(int, self.keys))
         except ValueError:
-            return tuple(int(k) if _is_step(k) else 0 for k in self.keys)
+            return tuple(int(k) if is_step(k) else 0 for k in self.keys)
 
     def steps_at(self, places: Iterable[int]) -> tuple[int, ...]:
         """Steps of the values at these indices."""
         if self.is_list:
             start, interval = (v if type(v) is int else d for v, d in ((self.start, 0), (self.interval, 1)))
             return tuple(start + i * interval for i in places)
-        return tuple(int(self.keys[i]) if _is_step(self.keys[i]) else 0 for i in places)
-
-
-def _is_step(key: str) -> bool:
-    return key.isascii() and key.removeprefix("-").isdecimal()
+        return tuple(int(self.keys[i]) if is_step(self.keys[i]) else 0 for i in places)
 
 
 def read(path: str, metric: str, block: Mapping[str, Any], *, second_phase: bool, strict: bool) -> Block | None:
@@ -203,7 +199,7 @@ def _grid_mistake(block: Block, grid: Sequence[Any]) -> tuple[str, str] | None:
 
 
 def _key_mistake(block: Block, start: int, end: int, interval: int) -> tuple[str, str] | None:
-    bad = next((k for k in block.keys if not _is_step(k)), None)
+    bad = next((k for k in block.keys if not is_step(k)), None)
     if bad is not None:
         return f"step {bad[:20]!r} is no integer", "steps"
     steps = block.steps()

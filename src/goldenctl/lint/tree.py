@@ -134,7 +134,9 @@ def read(top: Path, path: str) -> bytes:
         It cannot be read: a dangling link, a folder, no permission.
     """
     try:
-        with open(os.path.join(top, path), "rb", buffering=0) as stream:  # noqa: PTH118, PTH123  Path objects cost more than the read
+        # Not blocking, since a pipe may lie there; Path objects cost more than the read.
+        handle = os.open(os.path.join(top, path), os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))  # noqa: PTH118
+        with os.fdopen(handle, "rb", buffering=0) as stream:
             return stream.read()
     except OSError as exc:
         raise RepoError(f"cannot be read: {exc.strerror}", place=path) from exc

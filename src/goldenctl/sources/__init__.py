@@ -87,6 +87,13 @@ def _provider_here(settings: Settings) -> str:
     return "gitlab" if here else "github"
 
 
+def lacking(what: str, error: ModuleNotFoundError, extra: str) -> UsageError:
+    """What to say when the package of an extra is not installed."""
+    return UsageError(
+        f"{what} needs the package {error.name!r}, which is not installed", hint=f"pip install 'goldenctl[{extra}]'"
+    )
+
+
 def open_source(ref: str, settings: Settings, options: FetchOptions | None = None) -> Source:
     """The source of a run reference.
 
@@ -103,8 +110,6 @@ def open_source(ref: str, settings: Settings, options: FetchOptions | None = Non
     except ModuleNotFoundError as exc:
         if exc.name and exc.name.startswith("goldenctl"):
             raise UsageError(f"{ref}: source {provider!r} is not known") from exc
-        raise UsageError(
-            f"{ref} needs the package {exc.name!r}, which is not installed", hint=f"pip install 'goldenctl[{provider}]'"
-        ) from exc
+        raise lacking(ref, exc, provider) from exc
     source: Source = module.open(ref, settings, options or FetchOptions())
     return source

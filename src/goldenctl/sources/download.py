@@ -218,7 +218,11 @@ def _content_range(header: str) -> tuple[int | None, int | None]:
     """First byte and size of the whole of ``bytes 0-99/1234`` or ``bytes */1234``."""
     span, _, total = header.removeprefix("bytes ").partition("/")
     first = span.partition("-")[0]
-    return int(first) if first.isdecimal() else None, int(total) if total.isdecimal() else None
+    return _size(first), _size(total)
+
+
+def _size(text: str) -> int | None:
+    return int(text) if text.isdecimal() and len(text) < 20 else None
 
 
 def same_origin(one: str, two: str) -> bool:

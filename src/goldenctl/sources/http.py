@@ -153,7 +153,7 @@ def rate_limit(response: requests.Response) -> float | None:
         return asked
     if headers.get("X-RateLimit-Remaining") == "0":
         reset = headers.get("X-RateLimit-Reset", "")
-        if reset.isdecimal() and len(reset) < _DIGITS:
+        if reset.isdecimal() and len(reset) <= _DIGITS:
             return max(int(reset) - _now(headers).timestamp(), 0.0) + 1
     body = "" if status == HTTPStatus.TOO_MANY_REQUESTS else response.text[:10_000].lower()
     slow_down = status == HTTPStatus.TOO_MANY_REQUESTS or any(text in body for text in _SLOW_DOWN)
@@ -366,6 +366,6 @@ def body(response: requests.Response, take: Callable[[bytes], object], limit: in
                 raise SourceError(f"the transfer took longer than {TRANSFER_LIMIT:.0f} s", place=place, hint="try again")
             take(piece)
     announced = response.headers.get("Content-Length", "")
-    if announced.isdecimal() and length != int(announced):
+    if announced.isdecimal() and str(length) != announced.lstrip("0").rjust(1, "0"):
         raise CutError(f"the answer was cut short after {length} of {announced} bytes", place=place, hint="try again")
     return length

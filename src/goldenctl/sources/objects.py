@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from goldenctl.errors import NotFoundError, SourceError, UsageError
+from goldenctl.sources import lacking
 
 
 class ObjectStore(Protocol):
@@ -36,10 +37,18 @@ def plain(name: str) -> str:
 
 
 def open_store(location: str) -> ObjectStore:
-    """The store at a folder or ``s3://BUCKET/PREFIX``."""
-    if location.startswith("s3://"):
-        from goldenctl.sources import s3  # boto3 only for those who use it
+    """The store at a folder or ``s3://BUCKET/PREFIX``.
 
+    Raises
+    ------
+    UsageError
+        It is neither, or boto3 is not installed.
+    """
+    if location.startswith("s3://"):
+        try:
+            from goldenctl.sources import s3  # boto3 only for those who use it
+        except ModuleNotFoundError as exc:
+            raise lacking(location, exc, "s3") from exc
         bucket, prefix, _ = s3.split(location)
         return s3.BucketStore(s3.client(), bucket, prefix)
     if "://" in location or not location:

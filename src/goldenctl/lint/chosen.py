@@ -1,0 +1,79 @@
+"""Which files a lint is asked for, and what they were at a revision."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from goldenctl.config import Settings
+from goldenctl.errors import RepoError, UsageError
+from goldenctl.lint.tree import golden_files, read
+from goldenctl.model import Finding
+
+
+def files(paths: Sequence[Path], settings: Settings) -> list[str]:
+    """Paths relative to the repository's top; folders stand for the golden files in them, none for all below root.
+
+    Raises
+    ------
+    UsageError
+        There is no such file, folder or root.
+    """
+    if not paths:
+        return golden_files(settings)
+    found: dict[str, None] = {}
+    for path in paths:
+        shown = _from_top(path, settings.top)
+        if path.is_dir():
+            folder = "" if shown == "." else shown.rstrip("/") + "/"
+            found |= dict.fromkeys(f for f in golden_files(settings) if f.startswith(folder))
+        elif path.exists() or path.is_symlink():
+            found[shown] = None
+        else:
+            raise UsageError("no such file or folder", place=str(path), hint=_nearest(path, settings))
+    return list(found)
+
+
+def _from_top(path: Path, top: Path) -> str:
+    full = os.path.abspath(path)  # noqa: PTH100  resolve() would follow links
+    base = str(top) + os.sep
+    return full.removeprefix(base).replace(os.sep, "/") if full.startswith(base) else ("." if full == str(top) else full)
+
+
+def _nearest(path: Path, settings: Settings) -> str:
+    import difflib
+
+    known = golden_files(settings) if settings.root else []
+    near = difflib.get_close_matches(path.as_posix(), known, n=1)
+    return f"did you mean {near[0]}?" if near else "goldenctl lint checks all golden files below root"
+
+
+def against(files: Sequence[str], rev: str, settings: Settings) -> list[Finding]:
+    """What files lost since a revision, a branch, ``sync:DATE`` or ``sync:SHA``.
+
+    Raises
+    ------
+    UsageError
+        There is no such revision.
+    """
+    from goldenctl import syncs
+    from goldenctl.git import Repo
+    from goldenctl.lint import check_against
+
+    repo = Repo(settings.top)
+    entries = repo.tree(syncs.resolve(repo, settings, rev), settings.root)
+    contents = dict(repo.blobs(sorted({entries[p].blob for p in files if p in entries})))
+    found: list[Finding] = []
+    for path, raw in readable(files, settings):
+        old = contents[entries[path].blob] if path in entries else None
+        found += check_against(path, raw, old, rev, settings)
+    return found
+
+
+def readable(files: Sequence[str], settings: Settings) -> Iterator[tuple[str, bytes]]:
+    """Path and bytes of the files that can be read; the lint itself names the others."""
+    for path in files:
+        with suppress(RepoError):
+            yield path, read(settings.top, path)
