@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any, Literal
 
+from goldenctl.markdown import escape, line
+
 
 class Format(StrEnum):
     """How a result is printed."""
@@ -144,11 +146,5 @@ def _natural_width(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> int
 def markdown(columns: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> str:
     """Rows as a Markdown table; ``|`` and markup in cells are escaped."""
     rule = ["---:" if i in right else "---" for i in range(len(columns))]
-    lines = [columns, rule, *([_escape(c) for c in row] for row in rows)]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
-
-
-def _escape(cell: str) -> str:
-    for mark in "\\`*_<>|[]":
-        cell = cell.replace(mark, "\\" + mark)
-    return cell.replace("\n", " ")
+    lines = [columns, rule, *([escape(c) for c in row] for row in rows)]
+    return "\n".join(map(line, lines)) + "\n"
