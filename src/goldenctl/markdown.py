@@ -1,0 +1,24 @@
+"""Names and texts from anywhere as Markdown that shows them and nothing else."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+_MARKS = re.compile(r"[\\`*<>|\[\]]|(?<!\w)_|_(?!\w)")
+"""An underscore within a word is none."""
+
+
+def escape(text: str) -> str:
+    """Text on one line, its marks shown as they are."""
+    return " ".join(_MARKS.sub(r"\\\g<0>", text).splitlines())
+
+
+def code(text: str) -> str:
+    """Code on one line, fit for a table; plain text where a backtick would end it."""
+    return escape(text) if "`" in text else f"`{' '.join(text.splitlines())}`".replace("|", "\\|")
+
+
+def line(cells: Iterable[str]) -> str:
+    """A line of a table."""
+    return "| " + " | ".join(cells) + " |"
