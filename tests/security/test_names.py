@@ -40,7 +40,9 @@ COMMANDS = [
 @pytest.fixture
 def odd(make_repo: Callable[..., ScratchRepo]) -> Path:
     """A repository whose goldens have names that a terminal would obey, and one that is no UTF-8."""
-    repo = make_repo("r", {ESCAPE: GOOD, os.fsdecode(BYTES): GOOD, "goldens/moe/::error::x/golden_values_dev_dgx_h100.json": GOOD})
+    repo = make_repo(
+        "r", {ESCAPE: GOOD, os.fsdecode(BYTES): GOOD, "goldens/moe/::error::x/golden_values_dev_dgx_h100.json": GOOD}
+    )
     repo.write({ESCAPE: GOOD.replace(b"3.0", b'"nan"'), os.fsdecode(BYTES): GOOD.replace(b"3.0", b"4.0")})
     return repo.top
 

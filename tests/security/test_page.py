@@ -10,7 +10,9 @@ PAGE = (TOP / "docs/security.md").read_text("utf-8")
 
 
 def test_every_test_the_page_names_is_there() -> None:
-    there = {name for path in (TOP / "tests").rglob("test_*.py") for name in re.findall(r"^def (test_\w+)", path.read_text(), re.M)}
+    there = {
+        name for path in (TOP / "tests").rglob("test_*.py") for name in re.findall(r"^def (test_\w+)", path.read_text(), re.M)
+    }
     named = re.findall(r"`(test_\w+)`", PAGE)
     assert len(named) > 40
     assert [name for name in named if name not in there] == []

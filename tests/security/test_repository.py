@@ -60,8 +60,8 @@ def test_a_write_back_follows_no_link_either(link: str, tmp_path: Path) -> None:
     (top / link).symlink_to(outside if link == ".goldenctl" else outside / "bashrc")
     with pytest.raises(RepoError):
         apply(top, "goldens", [Change("goldens/a.json", None, b"{}")])
-    assert os.listdir(outside) == []
-    assert os.listdir(top / "goldens") == []
+    assert list(outside.iterdir()) == []
+    assert list((top / "goldens").iterdir()) == []
 
 
 def test_a_proposal_is_not_kept_behind_a_link(tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_a_proposal_is_not_kept_behind_a_link(tmp_path: Path) -> None:
     (top / ".goldenctl/pending").symlink_to(outside)
     with pytest.raises(RepoError, match="is a link"):
         propose(Settings(top, root="goldens"), Pending(PATH, b"{}", "o", "r"))
-    assert os.listdir(outside) == []
+    assert list(outside.iterdir()) == []
 
 
 def test_a_baseline_is_not_written_through_a_link(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_the_cache_of_answers_is_not_kept_behind_a_link(tmp_path: Path) -> None:
     (tmp_path / ".goldenctl").symlink_to(tmp_path / "outside")
     with pytest.raises(OSError, match="is a link"):
         own_folder(tmp_path / ".goldenctl/cache")
-    assert os.listdir(tmp_path / "outside") == []
+    assert list((tmp_path / "outside").iterdir()) == []
 
 
 def test_modules_of_the_repository_are_not_imported(make_repo: Callable[..., ScratchRepo]) -> None:
@@ -122,12 +122,17 @@ def _config(marker: Path) -> str:
     return f'[core]\n\trepositoryformatversion = 0\n\tbare = true\n\tworktree = "."\n\tfsmonitor = "touch {marker}; false"\n'
 
 
-def test_attributes_of_the_tree_start_no_program(make_repo: Callable[..., ScratchRepo], monkeypatch: pytest.MonkeyPatch) -> None:
-    attributes = "*.json filter=evil diff=evil merge=evil textconv=evil\n"
-    repo = make_repo("r", {PATH: GOOD, ".gitattributes": attributes, ".lfsconfig": "[lfs]\n\turl = https://evil.example\n"})
+def test_attributes_of_the_tree_start_no_program(
+    tmp_path: Path, make_repo: Callable[..., ScratchRepo], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attributes = "*.json filter=evil diff=evil merge=evil\n"
+    evil = f'[diff "evil"]\n\ttextconv = touch {tmp_path}/pwned\n[filter "evil"]\n\tclean = touch {tmp_path}/pwned\n'
+    repo = make_repo("r", {PATH: GOOD, ".gitattributes": attributes, ".gitconfig": evil, ".lfsconfig": evil, "config": evil})
     repo.write({PATH: golden_json(lm_loss={1: 1.0, 2: 2.5, 3: 3.0})})
     monkeypatch.chdir(repo.top)
-    assert main(["diff", "HEAD", "WORKTREE", "--format", "json"]) == 1
+    for command in (["diff", "HEAD", "WORKTREE"], ["verify", "--against", "HEAD"], ["catalog", "build"]):
+        assert main(command) in (0, 1), command
+    assert not (tmp_path / "pwned").exists()
 
 
 @pytest.mark.parametrize("rev", ["--output=pwned", "-o", "--upload-pack=touch pwned", "HEAD --output=pwned"])
@@ -166,7 +171,7 @@ def test_yaml_objects_are_not_made(tmp_path: Path) -> None:
     assert "not readable YAML" in testconfig.parse(raw).note
     with pytest.raises(recipes.RecipeError):
         recipes.parse(raw, "r.yaml")
-    assert os.listdir(tmp_path) == []
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_recipe_that_expands_without_bound_is_refused() -> None:
@@ -190,4 +195,4 @@ def test_a_planted_journal_reaches_no_hook_of_git(tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 4
     assert "unusable" in done.stderr
-    assert os.listdir(tmp_path / ".git/hooks") == []
+    assert list((tmp_path / ".git/hooks").iterdir()) == []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -128,4 +127,4 @@ def test_a_setting_nobody_knows_stops_every_command(tmp_path: Path, monkeypatch:
     (tmp_path / "goldenctl.toml").write_text('command = "touch pwned"\n')
     monkeypatch.chdir(tmp_path)
     assert main(["lint"]) == 2
-    assert sorted(os.listdir(tmp_path)) == ["goldenctl.toml"]
+    assert [p.name for p in tmp_path.iterdir()] == ["goldenctl.toml"]

@@ -35,18 +35,21 @@ _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u20
 _COMMAND = re.compile(r"^(\s*)::|##\[", re.MULTILINE)
 
 
+def _uncontrolled(text: str) -> str:
+    return _CONTROL.sub(lambda m: f"\\u{ord(m[0]):04x}", text)
+
+
 def harmless(text: str) -> str:
     r"""Text without what a terminal or a CI's log would obey: control signs are spelled, commands broken.
 
     Names of files and jobs come from anywhere; ``\u001b`` is what JSON writes too.
     """
-    text = _CONTROL.sub(lambda m: f"\\u{ord(m[0]):04x}", text)
-    return _COMMAND.sub(lambda m: "#\\#[" if m[0] == "##[" else f"{m[1]}\\::", text)
+    return _COMMAND.sub(lambda m: "#\\#[" if m[0] == "##[" else f"{m[1]}\\::", _uncontrolled(text))
 
 
 def result(text: str, *, commands: bool = False) -> None:
     """Print a piece of the result; ``commands`` are workflow commands, meant for the CI."""
-    text = text if commands else harmless(text)
+    text = _uncontrolled(text) if commands else harmless(text)
     sys.stdout.write(text if text.endswith("\n") else text + "\n")
 
 

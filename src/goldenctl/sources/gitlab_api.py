@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http import HTTPStatus
+from itertools import islice
 from typing import Any, TypeVar
 from urllib.parse import quote
 
@@ -19,6 +20,8 @@ from goldenctl.sources.download import Location, host_of, same_origin
 Said = dict[str, Any]
 T = TypeVar("T")
 PAGE = 100
+MAX_ITEMS = 100_000
+"""Of one list; a service that sends more does not mean to end."""
 _ONCE: dict[str, Any] = {"obey_rate_limit": False, "max_retries": 0}
 """Waits and retries are our session's business."""
 
@@ -70,12 +73,12 @@ class Api:
         """All jobs of a pipeline, retried ones too, every page."""
         listed = self._pipelines(project).get(number, lazy=True).jobs
         what = f"jobs of pipeline {number}"
-        return self._list(lambda: listed.list(get_all=True, include_retried=True, **_ONCE), what, project)
+        return self._list(lambda: listed.list(iterator=True, include_retried=True, **_ONCE), what, project)
 
     def bridges(self, project: str, number: int) -> list[Said]:
         """All bridges of a pipeline, every page."""
         listed = self._pipelines(project).get(number, lazy=True).bridges
-        return self._list(lambda: listed.list(get_all=True, **_ONCE), f"bridges of pipeline {number}", project)
+        return self._list(lambda: listed.list(iterator=True, **_ONCE), f"bridges of pipeline {number}", project)
 
     def _pipelines(self, project: str) -> Any:
         return self._client.projects.get(project, lazy=True).pipelines
@@ -89,7 +92,9 @@ class Api:
 
     def _list(self, action: Callable[[], Any], what: str, project: str) -> list[Said]:
         with self._mapped(what, project):
-            found = [item.attributes for item in action()]
+            found = [item.attributes for item in islice(action(), MAX_ITEMS + 1)]
+        if len(found) > MAX_ITEMS:
+            raise CorruptError(f"the list of {what} does not end after {MAX_ITEMS}", place=self.host)
         if not all(isinstance(item.get("id"), int) for item in found):
             raise _not_json(self.host, what)
         return list({item["id"]: item for item in found}.values())
