@@ -5,13 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-_MARKS = re.compile(r"[\\`*<>|\[\]]|(?<!\w)_|_(?!\w)")
-"""An underscore within a word is none."""
+_MARKS = re.compile(r"[\\`*_<>|\[\]]")
 
 
 def escape(text: str) -> str:
     """Text on one line, its marks shown as they are."""
     return " ".join(_MARKS.sub(r"\\\g<0>", text).splitlines())
+
+
+def prose(text: str) -> str:
+    """As :func:`escape`, its underscores left alone: a sentence is read as text too, and emphasis harms nobody."""
+    return escape(text).replace("\\_", "_")
 
 
 def code(text: str) -> str:

@@ -97,7 +97,7 @@ def test_errors_notes_tables_and_results_are_all_made_harmless(capsys: pytest.Ca
         ("a | b\n| c", "a \\| b \\| c"),
         ("</details>\n\n# owned", "\\</details\\>  # owned"),
         ("`x`", "\\`x\\`"),
-        ("dgx_h100 _a_", "dgx_h100 \\_a\\_"),
+        ("dgx_h100 _a_", "dgx\\_h100 \\_a\\_"),
     ],
 )
 def test_markdown_shows_names_and_obeys_none(text: str, escaped: str) -> None:

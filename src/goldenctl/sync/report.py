@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from goldenctl.markdown import code, escape, line
+from goldenctl.markdown import code, escape, line, prose
 from goldenctl.model import Finding, Match
 from goldenctl.sync.model import Audit, AuditedFile, Class, Lost
 from goldenctl.sync.summary import Sentence
@@ -69,7 +69,7 @@ def finding_json(finding: Finding) -> dict[str, Any]:
 
 def as_markdown(audit: Audit, sentences: Sequence[Sentence]) -> str:
     """The golden-value section of a sync's pull request: sentences, what needs a look, the long table folded."""
-    parts = ["## Golden values", escape(" ".join(s.text for s in sentences))]
+    parts = ["## Golden values", prose(" ".join(s.text for s in sentences))]
     worrying = audit.worrying
     if worrying:
         parts.append("\n".join(["**To be looked at**", "", *(_worry(f) for f in worrying[:_SHOWN]), *_more(worrying)]))
