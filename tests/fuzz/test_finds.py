@@ -132,7 +132,7 @@ def test_a_next_page_at_another_host_is_not_asked_for_and_the_token_stays() -> N
 
 
 def test_a_list_of_gitlab_that_never_ends_is_corrupt(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gitlab_api, "MOST", 3)
+    monkeypatch.setattr(gitlab_api, "MAX_ITEMS", 3)
     link = {"Link": '<https://gitlab.example/api/v4/x?page=2>; rel="next"', "Content-Type": "application/json"}
     api = gitlab_api.Api("https://gitlab.example", {}, session(Patience(1)))
     with (

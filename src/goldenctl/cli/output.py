@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any, Literal
 
+from goldenctl.markdown import escape, line
+
 
 class Format(StrEnum):
     """How a result is printed."""
@@ -33,18 +35,21 @@ _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u20
 _COMMAND = re.compile(r"^(\s*)::|##\[", re.MULTILINE)
 
 
+def _uncontrolled(text: str) -> str:
+    return _CONTROL.sub(lambda m: f"\\u{ord(m[0]):04x}", text)
+
+
 def harmless(text: str) -> str:
     r"""Text without what a terminal or a CI's log would obey: control signs are spelled, commands broken.
 
     Names of files and jobs come from anywhere; ``\u001b`` is what JSON writes too.
     """
-    text = _CONTROL.sub(lambda m: f"\\u{ord(m[0]):04x}", text)
-    return _COMMAND.sub(lambda m: "#\\#[" if m[0] == "##[" else f"{m[1]}\\::", text)
+    return _COMMAND.sub(lambda m: "#\\#[" if m[0] == "##[" else f"{m[1]}\\::", _uncontrolled(text))
 
 
 def result(text: str, *, commands: bool = False) -> None:
     """Print a piece of the result; ``commands`` are workflow commands, meant for the CI."""
-    text = text if commands else harmless(text)
+    text = _uncontrolled(text) if commands else harmless(text)
     sys.stdout.write(text if text.endswith("\n") else text + "\n")
 
 
@@ -144,11 +149,5 @@ def _natural_width(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> int
 def markdown(columns: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> str:
     """Rows as a Markdown table; ``|`` and markup in cells are escaped."""
     rule = ["---:" if i in right else "---" for i in range(len(columns))]
-    lines = [columns, rule, *([_escape(c) for c in row] for row in rows)]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
-
-
-def _escape(cell: str) -> str:
-    for mark in "\\`*_<>|[]":
-        cell = cell.replace(mark, "\\" + mark)
-    return cell.replace("\n", " ")
+    lines = [columns, rule, *([escape(c) for c in row] for row in rows)]
+    return "\n".join(map(line, lines)) + "\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from goldenctl.markdown import code, escape, line
 from goldenctl.report.figures import pair, size, steps
 from goldenctl.report.model import Entry, Metric, Report
 from goldenctl.report.page import link, summary
@@ -17,11 +18,11 @@ COLUMNS = ("golden", "platform", "", "worst metric", "steps", "difference", "old
 
 def markdown(report: Report) -> str:
     """The report as Markdown; rows that would not fit are counted."""
-    head = [f"## {_escape(report.title)}", f"{_code(report.old)} → {_code(report.new)}: {_counts(report)}"]
+    head = [f"## {escape(report.title)}", f"{code(report.old)} → {code(report.new)}: {_counts(report)}"]
     if report.facts:
-        head.append("\n".join(f"- {_escape(f.name)}: {_linked(f.text, f.url)}" for f in report.facts))
+        head.append("\n".join(f"- {escape(f.name)}: {_linked(f.text, f.url)}" for f in report.facts))
     if report.problems:
-        head.append("\n".join(["**Could not be had**", "", *(f"- {_escape(p)}" for p in report.problems)]))
+        head.append("\n".join(["**Could not be had**", "", *(f"- {escape(p)}" for p in report.problems)]))
     entries, folded = report.entries[:SHOWN], report.entries[SHOWN:]
     if entries:
         head.append(_table(report, entries))
@@ -31,7 +32,7 @@ def markdown(report: Report) -> str:
 
 
 def _counts(report: Report) -> str:
-    return ", ".join(f"{n} {_escape(name)}" for name, n in summary(report) if n) or "nothing differs"
+    return ", ".join(f"{n} {escape(name)}" for name, n in summary(report) if n) or "nothing differs"
 
 
 def _fold(report: Report, entries: Sequence[Entry], room: int) -> str:
@@ -56,19 +57,19 @@ def _table(report: Report, entries: Iterable[Entry]) -> str:
 def _header(report: Report) -> list[str]:
     names = [c or "status" for c in COLUMNS if c or report.labelled]
     right = ("steps", "difference", "NaN")
-    return [_line(names), _line("---:" if n in right else "---" for n in names)]
+    return [line(names), line("---:" if n in right else "---" for n in names)]
 
 
 def _row(report: Report, entry: Entry) -> str:
     worst = entry.worst
-    cells = [_code(entry.case), _escape(entry.platform), *([_escape(entry.label)] if report.labelled else [])]
-    return _line([*cells, *(_metric(worst) if worst else [_escape(_plain(entry)), "", "", "", ""]), _verdict(entry)])
+    cells = [code(entry.case), escape(entry.platform), *([escape(entry.label)] if report.labelled else [])]
+    return line([*cells, *(_metric(worst) if worst else [escape(_plain(entry)), "", "", "", ""]), _verdict(entry)])
 
 
 def _metric(worst: Metric) -> list[str]:
     diff = worst.diff
     nan = f"{diff.nonfinite_golden} → {diff.nonfinite_obtained}" if diff.nonfinite_golden or diff.nonfinite_obtained else ""
-    return [_escape(worst.name), steps(diff), size(worst), pair(worst), nan]
+    return [escape(worst.name), steps(diff), size(worst), pair(worst), nan]
 
 
 def _plain(entry: Entry) -> str:
@@ -80,25 +81,9 @@ def _verdict(entry: Entry) -> str:
 
 
 def _refused(entries: Iterable[Entry]) -> list[str]:
-    notes = [f"- {_code(e.case)} {_escape(e.platform)}: {_escape(e.note)}" for e in entries if e.note and e.worst]
+    notes = [f"- {code(e.case)} {escape(e.platform)}: {escape(e.note)}" for e in entries if e.note and e.worst]
     return ["\n".join(notes)] if notes else []
 
 
-def _line(cells: Iterable[str]) -> str:
-    return "| " + " | ".join(cells) + " |"
-
-
 def _linked(text: str, url: str) -> str:
-    return f"[{_escape(text)}](<{link(url)}>)" if link(url) and not set("<>\n") & set(url) else _escape(text)
-
-
-def _code(text: str) -> str:
-    """Code, unless a backtick would end it."""
-    plain = text.replace("\n", " ").replace("|", "\\|")
-    return _escape(text) if "`" in text else f"`{plain}`"
-
-
-def _escape(text: str) -> str:
-    for mark in "\\`*_<>|[]":
-        text = text.replace(mark, "\\" + mark)
-    return text.replace("\n", " ")
+    return f"[{escape(text)}](<{link(url)}>)" if link(url) and not set("<>\n") & set(url) else escape(text)

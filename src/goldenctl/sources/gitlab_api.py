@@ -20,8 +20,8 @@ from goldenctl.sources.download import Location, host_of, same_origin
 Said = dict[str, Any]
 T = TypeVar("T")
 PAGE = 100
-MOST = 100_000
-"""Items of one list; a pipeline has some hundreds of jobs."""
+MAX_ITEMS = 100_000
+"""Of one list; a service that sends more does not mean to end."""
 _ONCE: dict[str, Any] = {"obey_rate_limit": False, "max_retries": 0}
 """Waits and retries are our session's business."""
 
@@ -102,9 +102,9 @@ class Api:
 
     def _list(self, action: Callable[[], Any], what: str, project: str) -> list[Said]:
         with self._mapped(what, project):
-            found = [item.attributes for item in islice(action(), MOST + 1)]
-        if len(found) > MOST:
-            raise CorruptError(f"{what}: the list does not end after {MOST} items", place=self.host)
+            found = [item.attributes for item in islice(action(), MAX_ITEMS + 1)]
+        if len(found) > MAX_ITEMS:
+            raise CorruptError(f"the list of {what} does not end after {MAX_ITEMS} items", place=self.host)
         if not all(isinstance(item.get("id"), int) for item in found):
             raise _not_json(self.host, what)
         return list({item["id"]: item for item in found}.values())

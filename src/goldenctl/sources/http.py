@@ -181,19 +181,18 @@ def _seconds(retry_after: str, now: datetime) -> float | None:
 class _Session(requests.Session):
     """A session whose tokens stay at their host."""
 
+    def get_redirect_target(self, resp: requests.Response) -> str | None:
+        """Where a redirect leads; None for what is no address, which requests would fail on even where it does not follow."""
+        target = super().get_redirect_target(resp)
+        with suppress(ValueError):
+            if target is not None and urlsplit(urljoin(resp.url, target)).port != 0:
+                return target
+        return None
+
     def rebuild_auth(self, prepared_request: requests.PreparedRequest, response: requests.Response) -> None:
         if origin(prepared_request.url or "") != origin(response.request.url or ""):
             for name in SECRET_HEADERS:
                 prepared_request.headers.pop(name, None)
-
-    def get_redirect_target(self, resp: requests.Response) -> str | None:
-        """Where an answer leads to; None where that is no address, which requests itself does not expect."""
-        target: str | None = super().get_redirect_target(resp)
-        try:
-            _ = urlsplit(target or "").port
-        except ValueError:
-            return None
-        return target
 
 
 def origin(url: str) -> tuple[str, str, int]:

@@ -82,6 +82,8 @@ class RecordedSource:
 
     def _fetch(self, artifact: Artifact) -> Fetched:
         path = self._folder / f"{artifact.id}.zip"
+        if not artifact.id.isalnum() or path.is_symlink():
+            raise CorruptError("its zip is a link, or its id leads out of the folder", place=str(self._folder))
         if artifact.expired and not path.exists():
             raise ExpiredError("the artifact has expired at GitHub and its zip is not in the folder", hint="run the job again")
         try:

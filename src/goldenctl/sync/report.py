@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from goldenctl.markdown import code, escape, line, prose
 from goldenctl.model import Finding, Match
 from goldenctl.sync.model import Audit, AuditedFile, Class, Lost
 from goldenctl.sync.summary import Sentence
@@ -68,16 +69,16 @@ def finding_json(finding: Finding) -> dict[str, Any]:
 
 def as_markdown(audit: Audit, sentences: Sequence[Sentence]) -> str:
     """The golden-value section of a sync's pull request: sentences, what needs a look, the long table folded."""
-    parts = ["## Golden values", " ".join(s.text for s in sentences)]
+    parts = ["## Golden values", prose(" ".join(s.text for s in sentences))]
     worrying = audit.worrying
     if worrying:
         parts.append("\n".join(["**To be looked at**", "", *(_worry(f) for f in worrying[:_SHOWN]), *_more(worrying)]))
     if audit.graph.problems:
-        parts.append("\n".join(["**Graph**", "", *(f"- {problem}" for problem in audit.graph.problems)]))
+        parts.append("\n".join(["**Graph**", "", *(f"- {escape(problem)}" for problem in audit.graph.problems)]))
     if audit.files:
         rows = [_row(f) for f in audit.files]
         parts.append(_folded(f"All {len(rows)} golden files of the sync", _table(_COLUMNS, rows)))
-    left = [(f"`{item.path}`", f"{item.kind} of `{item.changed[0]}`") for item in audit.completeness.left_behind]
+    left = [(code(item.path), f"{item.kind} of {code(item.changed[0])}") for item in audit.completeness.left_behind]
     if left:
         parts.append(_folded(f"{len(left)} siblings not changed by the sync", _table(("file", "while this changed"), left)))
     parts += _configs(audit)
@@ -92,7 +93,7 @@ def _configs(audit: Audit) -> list[str]:
         ("Settings of the case changed, the golden did not", audit.completeness.config_only),
         ("Steps or metrics of the golden changed, the settings of its case did not", audit.completeness.golden_only),
     )
-    return [_folded(f"{title}: {len(paths)}", "\n".join(f"- `{p}`" for p in paths)) for title, paths in pairs if paths]
+    return [_folded(f"{title}: {len(paths)}", "\n".join(f"- {code(p)}" for p in paths)) for title, paths in pairs if paths]
 
 
 def _more(files: Sequence[AuditedFile]) -> list[str]:
@@ -101,10 +102,10 @@ def _more(files: Sequence[AuditedFile]) -> list[str]:
 
 def _worry(file: AuditedFile) -> str:
     if file.lost is None:
-        return f"- `{file.path}`: {file.kind.value}{_error_note(file)}"
+        return f"- {code(file.path)}: {file.kind.value}{_error_note(file)}"
     undone = ", ".join(f"{metric} {old} → {new} NaN" for metric, (old, new) in file.lost.undone.items())
-    what = f"repair undone ({_escape(undone)})" if undone else file.kind.value
-    return f"- `{file.path}`: {what}, was {file.lost.commit[:10]} ({_escape(file.lost.subject)}); `{file.lost.restore}`"
+    what = f"repair undone ({escape(undone)})" if undone else file.kind.value
+    return f"- {code(file.path)}: {what}, was {file.lost.commit[:10]} ({escape(file.lost.subject)}); {code(file.lost.restore)}"
 
 
 def _error_note(file: AuditedFile) -> str:
@@ -116,7 +117,7 @@ def _error_note(file: AuditedFile) -> str:
 def _row(file: AuditedFile) -> tuple[str, ...]:
     matches = ", ".join(f"{m.rev} {m.level.value}" for m in file.matches)
     rules = ", ".join(sorted({f.rule for f in file.findings}))
-    return f"`{file.path}`", file.kind.value, file.source.commit[:10], file.source.run, matches, rules
+    return code(file.path), file.kind.value, file.source.commit[:10], escape(file.source.run), escape(matches), rules
 
 
 def _folded(title: str, body: str) -> str:
@@ -124,11 +125,4 @@ def _folded(title: str, body: str) -> str:
 
 
 def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [columns, ["---"] * len(columns), *([c if c.startswith("`") else _escape(c) for c in row] for row in rows)]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
-
-
-def _escape(text: str) -> str:
-    for mark in "\\`*<>|[]":
-        text = text.replace(mark, "\\" + mark)
-    return text.replace("\n", " ")
+    return "\n".join(map(line, [columns, ["---"] * len(columns), *rows]))
