@@ -117,12 +117,41 @@ def test_known_findings_may_shrink_and_never_grow(repo: ScratchRepo, capsys: pyt
     assert main(["lint", "--baseline", "known.json"]) == 0
 
 
-def test_a_broken_or_missing_baseline_is_exit_2(repo: ScratchRepo, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_baseline_is_exit_2(repo: ScratchRepo, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["lint", "--baseline", "none.json"]) == 2
     assert "goldenctl lint --write-baseline" in capsys.readouterr().err
-    for text in ("{", "[]", '{"version": 9, "findings": {}}', '{"version": 1, "findings": {"a": 3}}'):
-        repo.write({"known.json": text})
-        assert main(["lint", "--baseline", "known.json"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (b"{", "not JSON at line 1, column 2"),
+        (b'{"version": 1,\n "findings": nil}', "not JSON at line 2, column 14"),
+        (b"\xff", "not UTF-8"),
+        (b"[" * 100_000, "nested too deeply"),
+        (b"[]", "the whole is a list, not an object"),
+        (b'{"findings": {}}', "its version is None, and 1 is known"),
+        (b'{"version": 9, "findings": {}}', "its version is 9, and 1 is known"),
+        (b'{"version": 1}', "findings is missing, not an object"),
+        (b'{"version": 1, "findings": {"a": 3}}', "findings of 'a' is a number, not an object"),
+        (b'{"version": 1, "findings": {"a": {"GV001": []}}}', "GV001 of 'a' is a list, not an object"),
+        (b'{"version": 1, "findings": {"a": {"GV001": {"m": "x"}}}}', "GV001 of 'm' in 'a' is not a count"),
+        (b'{"version": 1, "findings": {"a": {"GV001": {"m": true}}}}', "GV001 of 'm' in 'a' is not a count"),
+        (b'{"version": 1, "findings": {"a": {"GV001": {"m": -1}}}}', "GV001 of 'm' in 'a' is not a count"),
+    ],
+)
+def test_a_baseline_of_another_form_is_exit_2_with_what_is_wrong_in_it(
+    text: bytes, said: str, repo: ScratchRepo, capsys: pytest.CaptureFixture[str]
+) -> None:
+    repo.write({"known.json": text})
+    assert main(["lint", "--baseline", "known.json"]) == 2
+    err = f"error: known.json: is no baseline file: {said}\n  next: goldenctl lint --write-baseline makes it anew\n"
+    assert capsys.readouterr() == ("", err)
+
+
+def test_a_baseline_that_is_a_folder_is_exit_2(repo: ScratchRepo, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["lint", "--baseline", "goldens"]) == 2
+    assert capsys.readouterr().err.startswith("error: goldens: the baseline cannot be read: Is a directory\n  next: ")
 
 
 def test_against_a_revision_a_vanished_metric_is_an_error(repo: ScratchRepo, capsys: pytest.CaptureFixture[str]) -> None:
