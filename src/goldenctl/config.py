@@ -184,6 +184,9 @@ class Settings:
         UsageError
             The settings name none, and none was recognised.
         """
+        if not self.root and (self.top / "HEAD").is_file() and (self.top / "objects").is_dir():
+            hint = "git clone . ../work && cd ../work"
+            raise UsageError("a bare repository has no work tree, and goldenctl works in one", place=str(self.top), hint=hint)
         if not self.root:
             hint = 'cd to the repository, or set root in goldenctl.toml, e.g. root = "goldens"'
             raise UsageError("no folder of golden files here", place=str(self.top), hint=hint)
