@@ -112,7 +112,8 @@ def test_a_catalog_with_nothing_but_a_schema_answers(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "count"), [("", 0), (" ", 0), ("/* nothing */", 0), (";", 0), ("SELECT 1; SELECT 2", 2), ("SELECT 1; SELEC", None)]
+    ("query", "count"),
+    [("", 0), (" ", 0), ("/* nothing */", 0), (";", 0), ("SELECT 1; SELECT 2", 2), ("SELECT 1; SELEC", None)],
 )
 def test_a_query_is_one_statement(query: str, count: int | None, path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["catalog", "sql", query]) == 2

@@ -55,6 +55,41 @@ def test_a_folder_stands_for_the_golden_files_in_it(repo: ScratchRepo) -> None:
     assert main(["lint", "goldens/gpt"]) == 1
 
 
+@pytest.mark.parametrize("named", ["elsewhere", "/", ".."])
+def test_a_folder_that_has_nothing_to_do_with_root_is_exit_2(
+    named: str, repo: ScratchRepo, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (repo.top / "elsewhere").mkdir()
+    assert main(["lint", named]) == 2
+    out, err = capsys.readouterr()
+    place = named if named == "elsewhere" else str(Path(named).resolve())
+    assert out == ""
+    assert err.startswith(f"error: {place}: no golden files: root is {repo.top}/goldens\n  next: ")
+
+
+def test_a_folder_around_root_and_an_empty_one_in_it_are_linted(repo: ScratchRepo, capsys: pytest.CaptureFixture[str]) -> None:
+    (repo.top / "goldens/new").mkdir()
+    assert main(["lint", "."]) == 1
+    assert main(["lint", "goldens/new"]) == 0
+    assert capsys.readouterr().out.endswith("\n0 golden files in order\n")
+
+
+@pytest.mark.parametrize(
+    ("path", "code", "said"),
+    [
+        ("notes.json", 0, "1 golden files in order"),
+        ("README.md", 1, "README.md: GV002 not JSON"),
+        ("goldens/notes.json", 1, "goldens/notes.json: GV005 the path names no golden: it does not fit {model}/"),
+    ],
+)
+def test_a_file_that_is_named_is_checked_whatever_its_name(
+    path: str, code: int, said: str, repo: ScratchRepo, capsys: pytest.CaptureFixture[str]
+) -> None:
+    repo.write({path: b"# notes" if path == "README.md" else GOOD})
+    assert main(["lint", path]) == code
+    assert capsys.readouterr().out.startswith(said)
+
+
 def test_paths_are_relative_to_where_one_stands(repo: ScratchRepo, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(repo.top / "goldens/gpt/case")
     assert main(["lint", "golden_values_dev_dgx_a100.json"]) == 1
