@@ -26,7 +26,7 @@ from filelock import FileLock, Timeout
 
 from goldenctl.catalog.places import Lake, Place
 from goldenctl.config import own_folder, refuse_link, write_own
-from goldenctl.errors import CatalogBusyError, CatalogError
+from goldenctl.errors import CatalogBusyError, CatalogError, UsageError
 
 WAIT = 30.0
 """Seconds a command waits for another process before it says who holds the catalog."""
@@ -156,6 +156,8 @@ def _make_folder(path: Path) -> None:
 @contextmanager
 def turnstile(path: Path, wait: float) -> Iterator[float]:
     """Hold the lock file; yields the moment at which the wait is over."""
+    if path.is_dir():
+        raise UsageError("is a folder, and a catalog is a file", place=str(path), hint="name a file in it, or one to be made")
     deadline = time.monotonic() + wait
     lock = FileLock(f"{path}.lock")
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -42,14 +43,25 @@ RULES = {
 }
 
 
-@lru_cache(maxsize=64)
-def _selected(select: tuple[str, ...], ignore: tuple[str, ...]) -> frozenset[str]:
-    for code in (*select, *ignore):
+def known(codes: Iterable[str], place: str = "") -> None:
+    """Refuse a code that no rule has.
+
+    Raises
+    ------
+    UsageError
+        With the nearest code as the hint.
+    """
+    for code in codes:
         if code not in RULES:
             import difflib  # loaded only to help
 
             near = difflib.get_close_matches(code, RULES, n=1, cutoff=0.0)
-            raise UsageError(f"unknown lint rule {code!r}", hint=f"did you mean {near[0]}?")
+            raise UsageError(f"unknown lint rule {code!r}", place=place, hint=f"did you mean {near[0]}?")
+
+
+@lru_cache(maxsize=64)
+def _selected(select: tuple[str, ...], ignore: tuple[str, ...]) -> frozenset[str]:
+    known((*select, *ignore))
     chosen = set(select) or {r.code for r in RULES.values() if not r.opt_in}
     return frozenset(chosen - set(ignore))
 
@@ -73,6 +85,7 @@ def for_path(settings: LintSettings, path: str) -> frozenset[str]:
     from fnmatch import fnmatchcase
 
     for glob, ignored in settings.per_file_ignores.items():
+        known(ignored, f"per-file-ignores.{glob}")
         if fnmatchcase(path, glob):
             codes -= set(ignored)
     return codes
