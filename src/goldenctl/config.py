@@ -13,6 +13,7 @@ from typing import Any
 
 from goldenctl.errors import ConfigError, UsageError
 from goldenctl.layout import DEFAULT_LAYOUT, Layout
+from goldenctl.words import nearest
 
 OWN = ".goldenctl"
 """Our own folder at the top of a repository."""
@@ -367,10 +368,8 @@ def _tolerances(table: Any, place: str) -> dict[str, Tolerance]:
 def _known(table: Mapping[str, Any], known: tuple[str, ...] | list[str], place: str, prefix: str) -> None:
     for key in table:
         if key not in known:
-            import difflib  # loaded only to help
-
-            near = difflib.get_close_matches(key, known, n=1, cutoff=0.0)
-            raise ConfigError(f"unknown key {prefix}{key}", place=place, hint=f"did you mean {prefix}{near[0]}?")
+            hint = f"did you mean {prefix}{nearest(key, known, 0.0)}?"
+            raise ConfigError(f"unknown key {prefix}{key}", place=place, hint=hint)
 
 
 def _typed(value: Any, like: Any, place: str) -> Any:

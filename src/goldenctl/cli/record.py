@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from goldenctl.cli import options, output
-from goldenctl.cli.placing import StoreOption
 from goldenctl.errors import ExitCode
 
 
@@ -14,7 +13,7 @@ def command(
     attempt: options.Attempt = None,
     max_wait: options.MaxWait = 300.0,
     wait: options.Wait = False,
-    store: StoreOption = None,
+    store: options.Store = None,
     lock_wait: options.LockWait = 30.0,
     format: options.Form = output.Format.TABLE,
 ) -> int:

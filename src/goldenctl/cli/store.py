@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from goldenctl.cli import options, output
-from goldenctl.cli.placing import AsOfOption
 from goldenctl.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -53,7 +52,7 @@ def push(catalog: options.Catalog = None, wait: options.LockWait = 30.0, format:
 @app.command()
 def pull(
     catalog: options.Catalog = None,
-    as_of: AsOfOption = "",
+    as_of: options.AsOf = "",
     wait: options.LockWait = 30.0,
     format: options.Form = output.Format.TABLE,
 ) -> int:

@@ -8,6 +8,7 @@ from functools import lru_cache
 from goldenctl.config import LintSettings
 from goldenctl.errors import UsageError
 from goldenctl.model import Finding, Severity
+from goldenctl.words import nearest
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +47,7 @@ RULES = {
 def _selected(select: tuple[str, ...], ignore: tuple[str, ...]) -> frozenset[str]:
     for code in (*select, *ignore):
         if code not in RULES:
-            import difflib  # loaded only to help
-
-            near = difflib.get_close_matches(code, RULES, n=1, cutoff=0.0)
-            raise UsageError(f"unknown lint rule {code!r}", hint=f"did you mean {near[0]}?")
+            raise UsageError(f"unknown lint rule {code!r}", hint=f"did you mean {nearest(code, RULES, 0.0)}?")
     chosen = set(select) or {r.code for r in RULES.values() if not r.opt_in}
     return frozenset(chosen - set(ignore))
 

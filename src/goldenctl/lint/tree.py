@@ -96,7 +96,7 @@ def check_files(paths: Sequence[str], settings: Settings, *, whole: bool = True,
             for path, size, content in part[1]:
                 digests[size, content].append(path)
         found += _twins(digests.values(), settings)
-        found += _near_folders(paths, settings) if whole else ()
+        found += _near_folders(paths) if whole else ()
     return Checked(tuple(paths), tuple(sorted(found, key=lambda f: f.path)))
 
 
@@ -183,7 +183,7 @@ def _distinct(one: GoldenKey, two: GoldenKey) -> bool:
     return one.platform != two.platform or one.case != two.case
 
 
-def _near_folders(paths: Sequence[str], settings: Settings) -> Iterator[Finding]:
+def _near_folders(paths: Sequence[str]) -> Iterator[Finding]:
     """GV006: case folders whose names differ by case, separators or one missing letter."""
     folders: dict[tuple[str, str], list[str]] = defaultdict(list)
     for path in paths:
