@@ -50,7 +50,7 @@ class Known:
     @cached_property
     def keys(self) -> Mapping[str, GoldenKey]:
         """Golden path → key, for the paths that fit the layout."""
-        layout, prefix = self.layout, self.settings.root.rstrip("/") + "/"
+        layout, prefix = self.layout, self.settings.prefix
         found = {p: layout.parse(p.removeprefix(prefix)) for p in self.paths}
         return {p: k for p, k in found.items() if k is not None}
 

@@ -199,7 +199,7 @@ def _note(golden: tuple[Problem, ...], obtained: tuple[Problem, ...]) -> str:
 
 
 def _tolerances(path: str, settings: Settings) -> Callable[[str], Tolerance]:
-    relative = path.removeprefix(settings.root.rstrip("/") + "/" if settings.root else "")
+    relative = path.removeprefix(settings.prefix)
     return lambda metric: settings.tolerance_for(metric, relative)
 
 

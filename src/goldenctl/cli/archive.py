@@ -43,7 +43,7 @@ def command(
     rows: list[tuple[str, Archived]] = []
     problems: list[SourceProblem] = []
     with progress.shown("artifacts") as tell:
-        cache = settings.top / ".goldenctl/cache"
+        cache = settings.cache_path
         fetching = sources.FetchOptions(attempt=attempt, max_wait=max_wait, wait=wait, cache=cache, on_progress=tell)
         for ref in from_job:
             source = sources.open_source(ref, settings, fetching)

@@ -83,7 +83,7 @@ def _by_rules(
     parts = []
     for path, raw in goldens.items():
         case = _config(settings.top / path, raw, approximate=approximate)
-        relative = path.removeprefix(f"{settings.root}/")
+        relative = path.removeprefix(settings.prefix)
         comparator = stage.by_rules(which, case, lambda metric, p=relative: settings.tolerance_for(metric, p))  # type: ignore[misc]
         parts.append(stage.audit(which.value, comparator, {path: raw}, swapped))
     return stage.Audit(which.value, tuple(t for a in parts for t in a.trials), tuple(c for a in parts for c in a.refuses_sound))

@@ -25,7 +25,7 @@ def command(
     from goldenctl.sources import FetchOptions
 
     settings = config.load(Path.cwd())
-    cache = settings.top / ".goldenctl/cache"
+    cache = settings.cache_path
     fetching = FetchOptions(attempt=attempt, max_wait=max_wait, wait=wait, cache=cache)
     complete, rows = True, []
     for ref in from_job:

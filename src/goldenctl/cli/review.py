@@ -65,7 +65,7 @@ def _by_glob(path: str, settings: Settings, accept: Sequence[str], reject: Seque
 
 
 def _matches(path: str, settings: Settings, globs: Sequence[str]) -> bool:
-    relative = path.removeprefix(f"{settings.root}/")
+    relative = path.removeprefix(settings.prefix)
     return any(fnmatchcase(path, glob) or fnmatchcase(relative, glob) for glob in globs)
 
 

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from goldenctl.config import write_own
 from goldenctl.errors import ConfigError, RepoError
+from goldenctl.files import write_own
 from goldenctl.model import Finding
 
 Known = Mapping[tuple[str, str, str], int]

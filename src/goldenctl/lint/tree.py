@@ -12,7 +12,6 @@ from pathlib import Path
 from goldenctl.config import Settings
 from goldenctl.errors import RepoError, UsageError
 from goldenctl.forked import side_by_side
-from goldenctl.layout import Layout
 from goldenctl.lint.check import check
 from goldenctl.lint.rules import finding, selected
 from goldenctl.model import Finding, GoldenKey
@@ -167,7 +166,7 @@ def _size(top: Path, path: str) -> int:
 
 def _twins(groups: Iterable[Sequence[str]], settings: Settings) -> Iterator[Finding]:
     """GV006: the same bytes under two platforms or two cases."""
-    layout, prefix = Layout(settings.layout), settings.root.rstrip("/") + "/" if settings.root else ""
+    layout, prefix = settings.compiled_layout, settings.prefix
     for group in groups:
         if len(group) < 2:
             continue

@@ -27,8 +27,8 @@ import urllib3.exceptions
 from requests.adapters import HTTPAdapter
 from urllib3.util import Retry
 
-from goldenctl.config import own_folder
 from goldenctl.errors import CorruptError, RateLimitError, SourceError
+from goldenctl.files import own_folder
 
 TIMEOUT = (10.0, 60.0)
 """Seconds to connect, and to wait for the next bytes."""
