@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from goldenctl.cli import completing, options, output
+from goldenctl.cli import completing, options, output, shorten
 from goldenctl.errors import ExitCode
 from goldenctl.words import nearest
 
@@ -185,7 +185,7 @@ def _summary(result: DiffResult) -> str:
 
 
 def _cells(row: Row) -> list[str]:
-    path = "/".join(row.file.path.rsplit("/", 3)[-3:])
+    path = shorten.below_root(row.file.path)
     m = row.metric
     if m is None:
         said = row.file.note or (

@@ -95,7 +95,7 @@ def parse(ref: str, settings: Settings) -> Reference:
         As :func:`open`.
     """
     own, path = _endpoint(settings), remote.path_of(settings.top)
-    if own and _token() and http.origin(own) != http.origin(PUBLIC) and not remote.vouched(own, settings.top, *_ENDPOINTS):
+    if own and _token() and not http.same_origin(own, PUBLIC) and not remote.vouched(own, settings.top, *_ENDPOINTS):
         raise remote.refused(own, settings.source, _ENDPOINTS[0])
     match = _URL.fullmatch(re.sub(r"//[^/@]*@", "//", ref.strip()))
     if match is not None:
@@ -129,7 +129,7 @@ def _endpoint(settings: Settings) -> str:
 def _is_ours(base: str, own: str, settings: Settings) -> bool:
     """Whether a host named by a reference is one our token is for."""
     scheme, host, _ = http.origin(base)
-    return http.origin(base) == http.origin(own or PUBLIC) or (scheme == "https" and host == remote.host_of(settings.top) != "")
+    return http.same_origin(base, own or PUBLIC) or (scheme == "https" and host == remote.host_of(settings.top) != "")
 
 
 def _token() -> dict[str, str]:

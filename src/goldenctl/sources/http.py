@@ -190,7 +190,7 @@ class _Session(requests.Session):
         return None
 
     def rebuild_auth(self, prepared_request: requests.PreparedRequest, response: requests.Response) -> None:
-        if origin(prepared_request.url or "") != origin(response.request.url or ""):
+        if not same_origin(prepared_request.url or "", response.request.url or ""):
             for name in SECRET_HEADERS:
                 prepared_request.headers.pop(name, None)
 
@@ -202,6 +202,11 @@ def origin(url: str) -> tuple[str, str, int]:
         return parts.scheme, parts.hostname or "", parts.port or {"https": 443, "http": 80}.get(parts.scheme, 0)
     except ValueError:
         return "", "", 0
+
+
+def same_origin(one: str, two: str) -> bool:
+    """Whether a token for one URL may go to the other."""
+    return origin(one) == origin(two)
 
 
 def joined(url: str, location: str, place: str) -> str:
