@@ -66,7 +66,4 @@ def _print(rows: list[tuple[str, Archived]], problems: list[SourceProblem], form
         output.json({"runs": [dict(zip(COLUMNS, row, strict=True)) for row in cells], "problems": said})
         return
     texts = [[str(cell) for cell in row] for row in cells]
-    if form is output.Format.MARKDOWN:
-        output.result(output.markdown(COLUMNS, texts, right=(2, 3, 4)))
-    else:
-        output.table(COLUMNS, texts, right=(2, 3, 4))
+    output.table(COLUMNS, texts, right=(2, 3, 4), form=form)

@@ -44,10 +44,7 @@ def command(
     several = len({row["path"] for row in rows}) > 1
     cells = [[row["path"]] * several + _cells(row) for row in rows]
     columns = ("path",) * several + COLUMNS
-    if format is output.Format.MARKDOWN:
-        output.result(output.markdown(columns, cells))
-    else:
-        output.table(columns, cells, spare=[columns.index(name) for name in SPARE])
+    output.table(columns, cells, spare=[columns.index(name) for name in SPARE], form=format)
     return ExitCode.OK
 
 

@@ -51,10 +51,7 @@ def command(
         drawn = _curves(place, named(path, settings), branch, metric)
         columns = (*COLUMNS, "curve")
         cells = [[*c, drawn.get((r["path"], r["commit"]), "")] for c, r in zip(cells, reversed(rows), strict=True)]
-    if format is output.Format.MARKDOWN:
-        output.result(output.markdown(columns, cells, right=RIGHT))
-    else:
-        output.table(columns, cells, right=RIGHT, spare=SPARE)
+    output.table(columns, cells, right=RIGHT, spare=SPARE, form=format)
     return ExitCode.OK
 
 

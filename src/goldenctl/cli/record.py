@@ -47,7 +47,4 @@ def _print(rows: list[tuple[str, int, int, int]], format: output.Format) -> None
         output.json({"runs": [dict(zip(names, row, strict=True)) for row in rows]})
         return
     cells = [[str(cell) for cell in row] for row in rows]
-    if format is output.Format.MARKDOWN:
-        output.result(output.markdown(names, cells, right=(1, 2, 3)))
-    else:
-        output.table(names, cells, right=(1, 2, 3))
+    output.table(names, cells, right=(1, 2, 3), form=format)

@@ -140,10 +140,8 @@ def _print(found: Restoration, form: Format, *, written: bool) -> None:
     rows = [[f.path, _action(f.action.value, written), f.reason] for f in found.result.files]
     if form is Format.JSON:
         output.json(as_json(found.result, written=written))
-    elif form is Format.MARKDOWN:
-        output.result(output.markdown(COLUMNS, rows))
     else:
-        output.table(COLUMNS, rows)
+        output.table(COLUMNS, rows, form=form)
 
 
 def _action(action: str, written: bool) -> str:
