@@ -8,6 +8,7 @@ from typing import Any
 
 from goldenctl.errors import ConfigError
 from goldenctl.layout import DEFAULT_LAYOUT, Layout
+from goldenctl.words import nearest
 
 
 def known(table: Mapping[str, Any], keys: Iterable[str], place: str, prefix: str) -> None:
@@ -15,10 +16,8 @@ def known(table: Mapping[str, Any], keys: Iterable[str], place: str, prefix: str
     keys = list(keys)
     for key in table:
         if key not in keys:
-            import difflib  # loaded only to help
-
-            near = difflib.get_close_matches(key, keys, n=1, cutoff=0.0)
-            raise ConfigError(f"unknown key {prefix}{key}", place=place, hint=f"did you mean {prefix}{near[0]}?")
+            hint = f"did you mean {prefix}{nearest(key, keys, 0.0)}?"
+            raise ConfigError(f"unknown key {prefix}{key}", place=place, hint=hint)
 
 
 def table(value: Any, place: str, name: str) -> Mapping[str, Any]:

@@ -7,7 +7,6 @@ file where no job is known. Names match whole and by case. What cannot be placed
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import re
 from collections import defaultdict
@@ -19,6 +18,7 @@ from pathlib import PurePosixPath
 from goldenctl.config import Settings
 from goldenctl.layout import Layout
 from goldenctl.model import Artifact, Candidate, Fetched, GoldenKey, Member, Run, Unplaced
+from goldenctl.words import nearest
 
 _ARTIFACT_NAME = re.compile(r"logs-(?P<case>.+)-\d+-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}(-retry)?(\.zip)?")
 _RECORDED_FOLDER = re.compile(r"(?:^|/)assets/basic/(?P<name>[^/]+)/")
@@ -50,7 +50,7 @@ class Known:
     @cached_property
     def keys(self) -> Mapping[str, GoldenKey]:
         """Golden path → key, for the paths that fit the layout."""
-        layout, prefix = self.layout, self.settings.root.rstrip("/") + "/"
+        layout, prefix = self.layout, self.settings.prefix
         found = {p: layout.parse(p.removeprefix(prefix)) for p in self.paths}
         return {p: k for p, k in found.items() if k is not None}
 
@@ -81,8 +81,7 @@ class Known:
 
     def nearest_case(self, case: str) -> str:
         """The nearest known case's name, or an empty text."""
-        near = difflib.get_close_matches(case, self.cases, n=1)
-        return near[0] if near else ""
+        return nearest(case, self.cases)
 
 
 @dataclass(frozen=True)
@@ -223,16 +222,16 @@ def _model_of(test_case: str, known: Known) -> str:
     """The only model with this test case; artifact names do not carry the model."""
     models = known.models_of.get(test_case, ())
     if not models:
-        near = difflib.get_close_matches(test_case, known.models_of, n=1)
-        raise PlacementError(f"no case {test_case!r} here" + (f"; nearest is {near[0]!r}" if near else ""))
+        near = nearest(test_case, known.models_of)
+        raise PlacementError(f"no case {test_case!r} here" + (f"; nearest is {near!r}" if near else ""))
     if len(models) > 1:
         raise PlacementError(f"case {test_case!r} exists under {' and '.join(models)}, and nothing says which is meant")
     return models[0]
 
 
 def _nearest(word: str, words: Collection[str]) -> str:
-    near = difflib.get_close_matches(word, words, n=1)
-    return f", nearest is {near[0]!r}" if near else ""
+    near = nearest(word, words)
+    return f", nearest is {near!r}" if near else ""
 
 
 def disagreeing(groups: Sequence[Placed]) -> dict[str, tuple[Candidate, ...]]:

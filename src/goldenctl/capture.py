@@ -19,6 +19,7 @@ from types import ModuleType
 from typing import Any
 
 from goldenctl.errors import GoldenctlError, SourceError, UsageError
+from goldenctl.words import first_steps
 
 KEPT = (
     "iteration-time",
@@ -251,8 +252,7 @@ def _refuse_non_finite(series: Mapping[str, Mapping[int, float]]) -> None:
 
 
 def _steps(steps: Sequence[int]) -> str:
-    shown = ", ".join(map(str, steps[:5]))
-    return f"step{'s' if len(steps) > 1 else ''} {shown}" + (f", … ({len(steps)} in all)" if len(steps) > 5 else "")
+    return f"step{'s' if len(steps) > 1 else ''} {first_steps(steps)}"
 
 
 def _block(values: Mapping[int, float], options: Options) -> dict[str, Any]:

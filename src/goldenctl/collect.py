@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -18,6 +17,7 @@ from goldenctl.model import Artifact, GoldenKey, Run, SourceProblem
 from goldenctl.selection import Selection
 from goldenctl.sides import Side
 from goldenctl.sources import FetchOptions, open_source, provider_of
+from goldenctl.words import nearest
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ def revision_side(rev: str, settings: Settings) -> Side:
     return sides.revision(rev, resolver(settings)(rev), Repo(settings.top), settings)
 
 
-def open_side(name: str, settings: Settings, options: FetchOptions | None = None) -> Side:
+def open_side(name: str, settings: Settings) -> Side:
     """The side a name stands for: ``WORKTREE``, ``INDEX``, a revision, a folder, a file or a run.
 
     A folder with a ``run.json`` is a recorded run.
@@ -103,11 +103,11 @@ def open_side(name: str, settings: Settings, options: FetchOptions | None = None
         raise UsageError(
             f"{name} is no revision, file, folder or run", hint="see `git branch -a`; runs are URLs, github:N, gitlab:N, s3://…"
         )
-    return _run_side(name, settings, options)
+    return _run_side(name, settings)
 
 
-def _run_side(name: str, settings: Settings, options: FetchOptions | None) -> Side:
-    found = collect(name, settings, options=options)
+def _run_side(name: str, settings: Settings) -> Side:
+    found = collect(name, settings)
     contents = {c.path: c.content for c in found.placed.candidates}
     problems = [f"{p.subject}: {p.message}" for p in found.problems]
     problems += [f"{u.artifact}: {u.member} has no golden path: {u.reason}" for u in found.placed.unplaced]
@@ -147,9 +147,9 @@ def named(words: Sequence[str], settings: Settings, paths: Collection[str]) -> C
         meant = {p for p in paths if _means(word, p, settings)}
         if not meant:
             cases = {k.case for p in paths if (k := sides.key_of(p, settings)) is not None}
-            near = difflib.get_close_matches(word, cases, n=1, cutoff=0.3)
+            near = nearest(word, cases, 0.3)
             raise UsageError(
-                f"{word} means no golden file here", hint=f"did you mean {near[0]}?" if near else "goldenctl coverage"
+                f"{word} means no golden file here", hint=f"did you mean {near}?" if near else "goldenctl coverage"
             )
         found |= meant
     return found.__contains__ if words else lambda _: True

@@ -5,18 +5,17 @@ Light on purpose (standard library only): ``lint`` pays for it at every commit.
 
 from __future__ import annotations
 
-import errno
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from goldenctl import allowed
 from goldenctl.errors import ConfigError, UsageError
+from goldenctl.files import OWN
 from goldenctl.layout import DEFAULT_LAYOUT, Layout
 
-OWN = ".goldenctl"
-"""Our own folder at the top of a repository."""
 MEGATRON_ROOT = "tests/functional_tests/test_cases"
 DEFAULT_PLATFORMS = ("dgx_h100", "dgx_gb200", "dgx_a100")
 
@@ -167,6 +166,16 @@ class Settings:
         return self.top / self.catalog
 
     @property
+    def prefix(self) -> str:
+        """What the paths of golden files begin with, from the top of the repository; empty where that is root."""
+        return self.root.rstrip("/") + "/" if self.root else ""
+
+    @property
+    def cache_path(self) -> Path:
+        """Absolute folder of answers kept by their ETags."""
+        return self.top / OWN / "cache"
+
+    @property
     def archive_location(self) -> str:
         """The archive as it is opened: an absolute folder, or ``s3://…``; empty for none."""
         return self.archive if not self.archive or "://" in self.archive else str(self.top / self.archive)
@@ -174,7 +183,7 @@ class Settings:
     @property
     def compiled_layout(self) -> Layout:
         """The layout, ready to parse paths."""
-        return Layout(self.layout)
+        return _compiled(self.layout)
 
     def need_root(self) -> None:
         """Refuse to work where no folder of golden files is known.
@@ -207,6 +216,11 @@ class Settings:
         return found
 
 
+@lru_cache(maxsize=8)
+def _compiled(template: str) -> Layout:
+    return Layout(template)
+
+
 _TABLES: dict[str, type] = {
     "lint": LintSettings,
     "ci": CiSettings,
@@ -226,42 +240,6 @@ def find_top(start: Path) -> Path:
         if (folder / ".git").exists():
             return folder
     return start
-
-
-def own_folder(folder: Path) -> Path:
-    """Make a folder of our own that git ignores, and return it.
-
-    Raises
-    ------
-    OSError
-        It cannot be made; the caller knows what it is for.
-    """
-    for place in (folder.parent, folder):
-        if place is folder or place.name == OWN:
-            refuse_link(place)
-    folder.mkdir(parents=True, exist_ok=True)
-    ignore = folder / ".gitignore"
-    if not (ignore.exists() and ignore.stat().st_size):  # a dangling link, or a kill between making and filling it
-        write_own(ignore, "*\n")
-    return folder
-
-
-def refuse_link(path: Path) -> None:
-    """Refuse a file or folder of our own that is a link: a repository may bring one that leads anywhere.
-
-    Raises
-    ------
-    OSError
-        It is a link.
-    """
-    if path.is_symlink():
-        raise OSError(errno.ELOOP, "is a link, and goldenctl follows none where it keeps its own files", str(path))
-
-
-def write_own(path: Path, text: str) -> None:
-    """Write a note of our own; OSError where it cannot be, or where a link lies in its place."""
-    refuse_link(path)
-    path.write_text(text, "utf-8")
 
 
 def load(start: Path) -> Settings:

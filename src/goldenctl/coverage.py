@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from goldenctl.config import Settings
 from goldenctl.git import Repo
 from goldenctl.model import GoldenKey
 from goldenctl.recipes import Row
+from goldenctl.words import nearest
 
 
 class State(StrEnum):
@@ -145,8 +145,8 @@ def _absent(path: str, rows: Sequence[Row], settings: Settings) -> tuple[State, 
 def _platform_notes(rows: Iterable[Row], settings: Settings) -> Iterator[str]:
     seen = sorted({(r.platform, r.recipe, r.case) for r in rows if r.golden and r.platform not in settings.platforms})
     for platform, recipe, case in seen:
-        near = difflib.get_close_matches(platform, settings.platforms, n=1)
-        yield f"{recipe}: {case} has the unknown platform {platform!r}" + (f", nearest is {near[0]!r}" if near else "")
+        near = nearest(platform, settings.platforms)
+        yield f"{recipe}: {case} has the unknown platform {platform!r}" + (f", nearest is {near!r}" if near else "")
 
 
 def _stale(keys: Mapping[str, GoldenKey], changed: Mapping[str, datetime], days: int) -> dict[str, str]:

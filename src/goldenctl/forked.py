@@ -1,14 +1,28 @@
-"""Run tasks side by side in forked children, for commands whose work is one long loop of Python."""
+"""For commands whose work is one long loop of Python: tasks side by side in forked children, and no garbage collection."""
 
 from __future__ import annotations
 
+import gc
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TypeVar
 
 from goldenctl.errors import RepoError
 
 Result = TypeVar("Result")
+
+
+@contextmanager
+def no_collections() -> Iterator[None]:
+    """Keep the garbage collector from walking documents and rows, which hold no cycles; it takes a tenth of the time."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def side_by_side(tasks: Sequence[Callable[[], Result]]) -> list[Result]:

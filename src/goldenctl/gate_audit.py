@@ -168,14 +168,15 @@ def _split(template: str) -> list[str]:
         raise UsageError(f"the command cannot be split: {exc}", place=template) from exc
 
 
-def made_golden(steps: int = 50) -> bytes:
-    """A golden of a falling loss, for an audit without a case."""
+def made_golden() -> bytes:
+    """A golden of a falling loss over 50 steps, for an audit without a case."""
+    steps = range(1, 51)
     curves = {
-        "lm loss": {s: round(10.0 * s**-0.25, 5) for s in range(1, steps + 1)},
-        "num-zeros": {s: 1000.0 + s % 7 for s in range(1, steps + 1)},
-        "iteration-time": {s: round(2.0 + (s % 3) / 100, 5) for s in range(1, steps + 1)},
+        "lm loss": {s: round(10.0 * s**-0.25, 5) for s in steps},
+        "num-zeros": {s: 1000.0 + s % 7 for s in steps},
+        "iteration-time": {s: round(2.0 + (s % 3) / 100, 5) for s in steps},
     }
-    grid = {"start_step": 1, "end_step": steps, "step_interval": 1}
+    grid = {"start_step": 1, "end_step": 50, "step_interval": 1}
     return _dump({name: grid | {"values": {str(s): v for s, v in curve.items()}} for name, curve in curves.items()})
 
 

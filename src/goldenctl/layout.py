@@ -10,7 +10,6 @@ from goldenctl.errors import ConfigError
 from goldenctl.model import GoldenKey
 
 DEFAULT_LAYOUT = "{model}/{test_case}/golden_values_{environment}_{platform}{variant}.json"
-ENVIRONMENTS = ("dev", "lts")
 VARIANTS = ("", "_2nd")
 _FIELDS = {
     "model": r"(?P<model>[^/]+)",

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from goldenctl.config import Settings, own_folder, refuse_link
+from goldenctl.config import Settings
 from goldenctl.errors import RepoError
+from goldenctl.files import DRAFT, OWN, own_folder, refuse_link, write_whole
 
 FOLDER = "pending"
 NOTE = ".note"
@@ -32,7 +32,7 @@ class Pending:
 
 def folder(settings: Settings) -> Path:
     """Where the proposals lie."""
-    return settings.top / ".goldenctl" / FOLDER
+    return settings.top / OWN / FOLDER
 
 
 def propose(settings: Settings, proposal: Pending) -> Path:
@@ -46,12 +46,12 @@ def propose(settings: Settings, proposal: Pending) -> Path:
     place = _place(settings, proposal.path)
     note = json.dumps({"origin": proposal.origin, "reason": proposal.reason})
     try:
-        own_folder(settings.top / ".goldenctl")
+        own_folder(settings.top / OWN)
         for part in (place, *(p for p in place.parents if settings.top in p.parents)):
             refuse_link(part)
         place.parent.mkdir(parents=True, exist_ok=True)
-        _write(place.with_name(place.name + NOTE), note.encode())
-        _write(place, proposal.content)
+        write_whole(place.with_name(place.name + NOTE), note.encode())
+        write_whole(place, proposal.content)
     except OSError as exc:
         raise RepoError(f"cannot be written: {exc.strerror}", place=str(place)) from exc
     return place
@@ -62,12 +62,6 @@ def _place(settings: Settings, path: str) -> Path:
     if parts.is_absolute() or ".." in parts.parts or not parts.is_relative_to(settings.root or "."):
         raise RepoError("is not a golden path below root", place=path, hint=f"name a file below {settings.root or 'root'}")
     return folder(settings) / path
-
-
-def _write(path: Path, content: bytes) -> None:
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".new-", delete=False) as file:
-        file.write(content)
-    Path(file.name).replace(path)
 
 
 def waiting(settings: Settings) -> list[Pending]:
@@ -82,7 +76,7 @@ def waiting(settings: Settings) -> list[Pending]:
     for here, _, names in os.walk(folder(settings)):
         for name in names:
             path = Path(here, name)
-            if name.endswith(NOTE) or name.startswith(".new-"):
+            if name.endswith(NOTE) or name.startswith(DRAFT):
                 continue
             try:
                 found.append(_read(settings, path))

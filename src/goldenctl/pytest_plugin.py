@@ -151,7 +151,7 @@ def _golden_path(path_or_key: str | Path | GoldenKey, settings: Settings) -> str
     """The golden's path from the repository's top."""
     if isinstance(path_or_key, GoldenKey):
         relative = settings.compiled_layout.path(path_or_key)
-        return f"{settings.root}/{relative}" if settings.root else relative
+        return settings.prefix + relative
     place = Path(path_or_key)
     if place.is_absolute():
         place = place.relative_to(settings.top)
@@ -186,7 +186,7 @@ def _judge(content: bytes, place: Path, path: str, settings: Settings, by: str, 
     case = testconfig.beside(place) or replace(rules.assumed(raw), metrics=_all_metrics(raw))
     if metrics:
         case = replace(case, metrics=metrics, metrics_given=True)
-    relative = path.removeprefix(f"{settings.root}/")
+    relative = path.removeprefix(settings.prefix)
     return rules.check(
         content, raw, case, rules=rules.Rules(by), tolerance_for=lambda name: settings.tolerance_for(name, relative)
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -10,6 +9,7 @@ from fnmatch import fnmatchcase
 
 from goldenctl.errors import UsageError
 from goldenctl.model import Artifact, GoldenKey
+from goldenctl.words import nearest
 
 
 class Only(StrEnum):
@@ -80,5 +80,5 @@ class Selection:
 
 
 def _nearest(word: str, words: Collection[str]) -> str:
-    near = difflib.get_close_matches(word, words, n=1, cutoff=0.4)
-    return f"did you mean {near[0]!r}?" if near else f"known are {', '.join(sorted(words)[:5])}"
+    near = nearest(word, words, 0.4)
+    return f"did you mean {near!r}?" if near else f"known are {', '.join(sorted(words)[:5])}"

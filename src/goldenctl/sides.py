@@ -56,6 +56,11 @@ class Side:
         return replace(self, entries={p: b for p, b in self.entries.items() if p in wanted})
 
 
+def is_golden(path: str, settings: Settings) -> bool:
+    """Whether a path is that of a golden file, by its name."""
+    return is_golden_name(path.rpartition("/")[2], settings)
+
+
 def is_golden_name(name: str, settings: Settings) -> bool:
     """Whether a file name is that of a golden, older spellings without environment or platform included."""
     last = settings.layout.rsplit("/", 1)[-1]
@@ -67,7 +72,7 @@ def is_golden_name(name: str, settings: Settings) -> bool:
 
 def key_of(path: str, settings: Settings) -> GoldenKey | None:
     """The key of a golden path from the repository's top; older spellings get empty parts."""
-    prefix = settings.root.rstrip("/") + "/" if settings.root else ""
+    prefix = settings.prefix
     relative = path.removeprefix(prefix)
     return settings.compiled_layout.parse(relative) or settings.compiled_layout.parse_legacy(relative)
 
@@ -99,19 +104,19 @@ def index(repo: Repo, settings: Settings) -> Side:
 def _goldens(tree: Mapping[str, TreeEntry], settings: Settings) -> dict[str, str]:
     """Golden path → blob; links are left out."""
     names = ((p, e) for p, e in tree.items() if e.mode != _LINK)
-    return {p: e.blob for p, e in names if is_golden_name(p.rpartition("/")[2], settings)}
+    return {p: e.blob for p, e in names if is_golden(p, settings)}
 
 
 def worktree(settings: Settings) -> Side:
     """The goldens on disk, tracked or not."""
     side = of_files(WORKTREE, _walk(settings.root_path, settings), settings)
-    prefix = settings.root.rstrip("/") + "/" if settings.root else ""
+    prefix = settings.prefix
     return replace(side, entries={prefix + p: b for p, b in side.entries.items()})
 
 
 def names(settings: Settings) -> list[str]:
     """Paths of the goldens on disk, from the repository's top; nothing is read."""
-    prefix = settings.root.rstrip("/") + "/" if settings.root else ""
+    prefix = settings.prefix
     return [prefix + p for p in _walk(settings.root_path, settings)]
 
 
@@ -197,7 +202,7 @@ def _walk(top: Path, settings: Settings) -> dict[str, Path]:
 
 def _golden_path(relative: str, base: Path, settings: Settings) -> str:
     """The golden path a file stands for: its place below root, or what its last folders say, or itself."""
-    prefix = settings.root.rstrip("/") + "/" if settings.root else ""
+    prefix = settings.prefix
     absolute = (base / relative).absolute()
     if absolute.is_relative_to(settings.root_path):
         return prefix + absolute.relative_to(settings.root_path).as_posix()

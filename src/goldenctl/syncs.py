@@ -16,6 +16,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from typing import Any
 
 from goldenctl.config import Settings
 from goldenctl.errors import UsageError
@@ -134,7 +135,7 @@ def landings(repo: Repo, settings: Settings) -> tuple[Sync, ...]:
     """
     upstream, downstream = branch(repo, settings.sync.upstream), branch(repo, settings.sync.downstream)
     commits = _commits(repo, upstream, downstream)
-    return tuple(_Walk(commits, _first_parents(commits, upstream), _subjects(settings)).landings(downstream))
+    return tuple(_Walk(commits, first_parents(commits, upstream), _subjects(settings)).landings(downstream))
 
 
 def _commits(repo: Repo, *tips: str) -> dict[str, _Commit]:
@@ -149,8 +150,8 @@ def _commits(repo: Repo, *tips: str) -> dict[str, _Commit]:
     return out
 
 
-def _first_parents(commits: Mapping[str, _Commit], tip: str) -> list[str]:
-    """First-parent line from its root to ``tip``; shorter where a shallow clone ends."""
+def first_parents(commits: Mapping[str, Any], tip: str) -> list[str]:
+    """First-parent line from its root to ``tip``, of commits with ``parents``; shorter where a shallow clone ends."""
     line = []
     while tip in commits:
         line.append(tip)
@@ -180,7 +181,7 @@ class _Walk:
         self.found: list[Sync] = []
 
     def landings(self, tip: str) -> list[Sync]:
-        for sha in _first_parents(self.commits, tip):
+        for sha in first_parents(self.commits, tip):
             commit, before = self.commits[sha], self.newest
             self._reach([sha])
             if sha in self.place or not commit.parents:

@@ -75,11 +75,6 @@ def beside(path: Path) -> TestConfig | None:
     return load(path.parent).config
 
 
-def note_beside(path: Path) -> str:
-    """Why the configuration beside a golden cannot be used; empty when it can or is not there."""
-    return load(path.parent).note
-
-
 def load(folder: Path) -> Loaded:
     """A folder's ``model_config.yaml``, read once for as long as it does not change. Never raises for what it holds."""
     path = folder / NAME

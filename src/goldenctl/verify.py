@@ -216,7 +216,7 @@ def _match_side(path: str, side: Side, content: bytes, other: Side, contents: Ma
     if blob == side.entries[path]:
         return Match(other.name, MatchLevel.IDENTICAL, other.commit)
     config = testconfig.beside(settings.top / path)
-    relative = path.removeprefix(f"{settings.root}/")
+    relative = path.removeprefix(settings.prefix)
     return match(
         content,
         None if blob is None else contents[blob],

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from goldenctl.config import own_folder
+from goldenctl.files import own_folder
 from tests.kill.commands import CASES
 from tests.product.world import TOP
 

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar
@@ -21,7 +21,7 @@ from goldenctl.cli.entry import main
 from tests.conftest import ScratchRepo
 from tests.product.child import Asked
 from tests.product.world import ROWS, TOP, Row, copy, digest, plant, tree, walk
-from tests.verdicts.cli import Outcome
+from tests.verdicts.cli import Run, runner
 
 NAMES = list(ROWS)
 TOKEN = "ghp_never_shown"
@@ -74,14 +74,8 @@ def top(template: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
-    def call(folder: Path, arguments: Sequence[str]) -> Outcome:
-        monkeypatch.chdir(folder)
-        code = main(arguments)
-        streams = capsys.readouterr()
-        return Outcome(code, streams.out, streams.err)
-
-    return call
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    return runner(monkeypatch, capsys)
 
 
 def explained(code: int, err: str) -> None:
@@ -97,10 +91,10 @@ def test_every_command_has_a_row() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_without_a_repository_it_says_what_is_missing(name: str, run: Callable[..., Outcome], tmp_path: Path) -> None:
+def test_without_a_repository_it_says_what_is_missing(name: str, run: Run, tmp_path: Path) -> None:
     row = ROWS[name]
     (tmp_path / "empty").mkdir()
-    got = run(tmp_path / "empty", row.arguments)
+    got = run(tmp_path / "empty", *row.arguments)
     assert got.code == row.codes.get("none", 4 if row.catalog else 2), got.err
     explained(got.code, got.err)
     assert got.out == ""
@@ -108,10 +102,10 @@ def test_without_a_repository_it_says_what_is_missing(name: str, run: Callable[.
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_in_an_empty_repository_it_says_what_is_missing(name: str, run: Callable[..., Outcome], tmp_path: Path) -> None:
+def test_in_an_empty_repository_it_says_what_is_missing(name: str, run: Run, tmp_path: Path) -> None:
     row, repo = ROWS[name], ScratchRepo(tmp_path / "empty")
     before = digest(repo.top)
-    got = run(repo.top, row.arguments)
+    got = run(repo.top, *row.arguments)
     assert got.code == row.codes.get("empty", 4 if row.catalog else 2), got.err
     explained(got.code, got.err)
     assert got.out == ""
@@ -125,22 +119,22 @@ def touched(row: Row, before: dict[str, str], after: dict[str, str]) -> bool:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_without_settings_it_does_its_work(name: str, run: Callable[..., Outcome], top: Path) -> None:
+def test_without_settings_it_does_its_work(name: str, run: Run, top: Path) -> None:
     row = ROWS[name]
     (top / "goldenctl.toml").unlink()
     before = digest(top)
-    got = run(top, row.arguments)
+    got = run(top, *row.arguments)
     assert got.code == row.code, got.err
     explained(got.code, got.err)
     assert touched(row, before, digest(top))
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_with_broken_settings_it_names_file_key_and_the_nearest_key(name: str, run: Callable[..., Outcome], top: Path) -> None:
+def test_with_broken_settings_it_names_file_key_and_the_nearest_key(name: str, run: Run, top: Path) -> None:
     row = ROWS[name]
     (top / "goldenctl.toml").write_text('rot = "goldens"\n')
     before = digest(top)
-    got = run(top, row.arguments)
+    got = run(top, *row.arguments)
     if not row.settings:
         assert got.code == row.code, got.err
         return
@@ -152,7 +146,7 @@ def test_with_broken_settings_it_names_file_key_and_the_nearest_key(name: str, r
 
 @pytest.mark.parametrize("name", NAMES)
 def test_without_network_it_works_or_says_who_cannot_be_reached(
-    name: str, run: Callable[..., Outcome], top: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, run: Run, top: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     row = ROWS[name]
 
@@ -164,7 +158,7 @@ def test_without_network_it_works_or_says_who_cannot_be_reached(
     for key, value in {"URL": "http://127.0.0.1:9", "REPOSITORY": "o/r", "TOKEN": TOKEN}.items():
         monkeypatch.setenv(f"GITHUB_{key}".replace("HUB_URL", "HUB_API_URL"), value)
     before = digest(top)
-    got = run(top, row.service or row.arguments)
+    got = run(top, *(row.service or row.arguments))
     assert TOKEN not in got.out + got.err
     explained(got.code, got.err)
     if row.service:
@@ -203,7 +197,7 @@ class HastyLock(FileLock):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_locked_catalog_is_waited_for_and_its_holder_is_named(
-    name: str, run: Callable[..., Outcome], top: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, run: Run, top: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     row = ROWS[name]
     catalog = top / ".goldenctl/catalog.duckdb"
@@ -213,7 +207,7 @@ def test_a_locked_catalog_is_waited_for_and_its_holder_is_named(
     HastyLock.waited.clear()
     before = digest(top)
     with held:
-        got = run(top, row.arguments)
+        got = run(top, *row.arguments)
     assert got.code == row.codes.get("locked", 4 if row.catalog else row.code), got.err
     explained(got.code, got.err)
     assert set(HastyLock.waited) <= {30.0}

@@ -14,8 +14,9 @@ import pytest
 
 from goldenctl import recipes, testconfig
 from goldenctl.cli.entry import main
-from goldenctl.config import Settings, own_folder
+from goldenctl.config import Settings
 from goldenctl.errors import RepoError
+from goldenctl.files import own_folder
 from goldenctl.lint import baseline
 from goldenctl.model import Change
 from goldenctl.pending import Pending, propose

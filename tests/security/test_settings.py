@@ -45,6 +45,7 @@ def test_a_path_of_the_settings_stays_in_the_repository(tmp_path: Path, line: st
         ("{model}/./{test_case}_{platform}.json", "leads out of root"),
         ("..\\\\{model}{test_case}{platform}.json", "leads out of root"),
         ("{model}/{model}_{test_case}_{platform}.json", "has a placeholder twice"),
+        ("{test_case}/{platform}/{", "has a single brace or a control character"),
         ("{model}/{test_case}_{platform}.json}", "has a single brace or a control character"),
         ("{model}/{test_case}_{platform}\\u0007.json", "has a single brace or a control character"),
         ("{model.__class__}/{test_case}_{platform}.json", "unknown placeholder {model.__class__}"),

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from moto.server import ThreadedMotoServer
 
 from goldenctl.config import CiSettings, Settings
 from goldenctl.model import Fetched, Run, SourceProblem
@@ -38,6 +39,20 @@ class Taken:
     def kinds(self) -> list[str]:
         """Kinds of the problems."""
         return [p.kind for p in self.problems]
+
+
+def every(kind: type[BaseException]) -> list[type[BaseException]]:
+    """A class and all below it."""
+    return [kind, *(k for below in kind.__subclasses__() for k in every(below))]
+
+
+@pytest.fixture(scope="module")
+def endpoint() -> Iterator[str]:
+    """S3 on loopback."""
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    yield "http://{}:{}".format(*server.get_host_and_port())
+    server.stop()
 
 
 @pytest.fixture(autouse=True)

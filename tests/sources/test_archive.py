@@ -5,14 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import boto3
 import pytest
-from moto.server import ThreadedMotoServer
 
 from goldenctl.cli.entry import main
 from goldenctl.errors import CorruptError, NotFoundError, SourceError, UsageError
@@ -24,14 +23,6 @@ from tests.sources.runs import RUN, artifact, job, record, run
 from tests.sources.zips import GB200, GOLDEN, H100, zipped
 
 Take = Callable[..., Taken]
-
-
-@pytest.fixture(scope="module")
-def endpoint() -> Iterator[str]:
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    yield "http://{}:{}".format(*server.get_host_and_port())
-    server.stop()
 
 
 @pytest.fixture(params=["folder", "s3"])

@@ -23,7 +23,7 @@ from tests.conftest import ScratchRepo
 from tests.doubles.certificate import make
 from tests.doubles.gitlab import GitlabDouble, Project
 from tests.doubles.server import cut, page, status
-from tests.sources.conftest import Taken
+from tests.sources.conftest import Taken, every
 from tests.sources.zips import GOLDEN, H100, zipped, zipped_at
 
 TOKEN = "glpat-secretsecret"
@@ -511,10 +511,6 @@ def test_only_what_is_needed_of_an_artifact_is_transferred(gitlab: GitlabDouble,
         taken = take()
         assert list(taken.contents.values()) == [GOLDEN]
         assert taken.fetched[0].bytes_transferred < 70_000
-
-
-def every(kind: type[BaseException]) -> list[type[BaseException]]:
-    return [kind, *(k for below in kind.__subclasses__() for k in every(below))]
 
 
 @pytest.mark.parametrize("kind", every(exceptions.GitlabError), ids=lambda k: k.__name__)

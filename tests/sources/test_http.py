@@ -25,11 +25,7 @@ from goldenctl.sources.http import Patience, mapped, origin, rate_limit, session
 from goldenctl.sources.parallel import side_by_side
 from tests.doubles.certificate import make
 from tests.doubles.server import Reply, Request, Service
-
-
-def every(kind: type[BaseException]) -> list[type[BaseException]]:
-    """A class and all below it."""
-    return [kind, *(k for below in kind.__subclasses__() for k in every(below))]
+from tests.sources.conftest import every
 
 
 def bare(kind: type[BaseException]) -> BaseException:

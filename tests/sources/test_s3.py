@@ -3,33 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import boto3
 import botocore.exceptions as bc
 import pytest
-from moto.server import ThreadedMotoServer
 
 from goldenctl.errors import AuthError, NotFoundError, SourceError, UsageError
 from goldenctl.sources import s3
 from goldenctl.sources.s3 import called, split
 from tests.doubles.server import Reply, Request, Service, ranged
-from tests.sources.conftest import Taken
+from tests.sources.conftest import Taken, every
 from tests.sources.zips import GB200, GOLDEN, H100, RESTART, zipped
 
 if TYPE_CHECKING:
     from mypy_boto3_s3.client import S3Client
 
 Take = Callable[..., Taken]
-
-
-@pytest.fixture(scope="module")
-def endpoint() -> Iterator[str]:
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    yield "http://{}:{}".format(*server.get_host_and_port())
-    server.stop()
 
 
 @pytest.fixture(autouse=True)
@@ -208,10 +199,6 @@ def test_a_cut_object_is_fetched_again(
     monkeypatch.setenv("AWS_ENDPOINT_URL_S3", service.url)
     assert take("s3://bucket/x.zip").kinds == kinds
     service.close()
-
-
-def every(kind: type[BaseException]) -> list[type[BaseException]]:
-    return [kind, *(k for below in kind.__subclasses__() for k in every(below))]
 
 
 @pytest.mark.parametrize("kind", [*every(bc.BotoCoreError), OSError, ConnectionResetError], ids=lambda k: k.__name__)

@@ -83,7 +83,7 @@ def test_the_file_beside_the_golden_is_used(tmp_path: Path) -> None:
 def test_a_broken_file_is_none_with_a_note(tmp_path: Path, raw: bytes) -> None:
     (tmp_path / "model_config.yaml").write_bytes(raw)
     assert testconfig.beside(tmp_path / "g.json") is None
-    assert "model_config.yaml" in testconfig.note_beside(tmp_path / "g.json")
+    assert "model_config.yaml" in testconfig.load(tmp_path).note
 
 
 @pytest.mark.parametrize(

@@ -80,7 +80,7 @@ def _settings() -> config.Settings:
 def _fetching(settings: config.Settings) -> FetchOptions:
     from goldenctl.sources import FetchOptions
 
-    return FetchOptions(cache=settings.top / ".goldenctl/cache")
+    return FetchOptions(cache=settings.cache_path)
 
 
 def _check(settings: config.Settings, path: str, raw: bytes) -> list[Finding]:

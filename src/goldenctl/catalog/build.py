@@ -7,9 +7,7 @@ there; until then the catalog shows the history it had before.
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from goldenctl import syncs
@@ -17,6 +15,7 @@ from goldenctl.catalog import freshness, history
 from goldenctl.catalog.parsing import Parsing
 from goldenctl.catalog.places import Lake, Place
 from goldenctl.config import Settings
+from goldenctl.forked import no_collections
 from goldenctl.git import Repo
 
 Progress = Callable[[int, int, int], None]
@@ -71,20 +70,8 @@ def build(
     CatalogError
         The catalog is held by another process, or cannot be written.
     """
-    with _without_collector():
+    with no_collections():
         return _build(repo, settings, path, freshness.tips(repo, settings, branches), progress, wait)
-
-
-@contextmanager
-def _without_collector() -> Iterator[None]:
-    """Hundreds of thousands of rows that make no cycles: looking through them for some costs a tenth of the time."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def _build(repo: Repo, settings: Settings, path: Place, tips: dict[str, str], progress: Progress | None, wait: float) -> Built:

@@ -13,8 +13,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from goldenctl.catalog.places import Lake, Place
-from goldenctl.config import Settings, write_own
+from goldenctl.config import Settings
 from goldenctl.errors import UsageError
+from goldenctl.files import write_own
 from goldenctl.git import Repo, no_repository
 
 _ALGORITHM = "1"

@@ -143,15 +143,6 @@ def documents(commits: Iterable[Commit]) -> list[str]:
     return list(dict.fromkeys(edit.document for commit in commits for edit in commit.edits if edit.document))
 
 
-def line(commits: Mapping[str, Commit], tip: str) -> list[str]:
-    """First-parent line from its root to ``tip``."""
-    out = []
-    while tip in commits:
-        out.append(tip)
-        tip = next(iter(commits[tip].parents), "")
-    return out[::-1]
-
-
 def lives(commits: Sequence[Commit], tips: Iterable[str]) -> Lives:
     """Follow every golden through the history.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
@@ -15,14 +14,12 @@ from goldenctl.catalog.history import RENAMED
 from goldenctl.catalog.states import changed_series, differences
 from goldenctl.catalog.store import first_row
 from goldenctl.errors import UsageError
+from goldenctl.words import nearest
 
 if TYPE_CHECKING:
     import duckdb
 
     Connection = duckdb.DuckDBPyConnection
-
-FORMAT = "format"
-"""Change of a revision that altered bytes and no metric, step, value or text."""
 
 
 def goldens_named(connection: Connection, pattern: str) -> list[int]:
@@ -50,8 +47,8 @@ def goldens_named(connection: Connection, pattern: str) -> list[int]:
         names.setdefault(case, set()).add(golden)
     found = names.get(pattern) or {g for n, ids in names.items() if fnmatchcase(n, pattern) for g in ids}
     if not found:
-        near = difflib.get_close_matches(pattern, names, n=1, cutoff=0.4)
-        hint = f"did you mean {near[0]!r}?" if near else "goldenctl catalog build"
+        near = nearest(pattern, names, 0.4)
+        hint = f"did you mean {near!r}?" if near else "goldenctl catalog build"
         raise UsageError(f"the catalog has no golden {pattern!r}", hint=hint)
     return sorted(found)
 

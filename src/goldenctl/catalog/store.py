@@ -25,8 +25,8 @@ import duckdb
 from filelock import FileLock, Timeout
 
 from goldenctl.catalog.places import Lake, Place
-from goldenctl.config import own_folder, refuse_link, write_own
 from goldenctl.errors import CatalogBusyError, CatalogError, UsageError
+from goldenctl.files import OWN, own_folder, refuse_link, write_own
 
 WAIT = 30.0
 """Seconds a command waits for another process before it says who holds the catalog."""
@@ -146,7 +146,7 @@ def _readable(path: Path, wait: float) -> duckdb.DuckDBPyConnection:
 def _make_folder(path: Path) -> None:
     """The catalog's folder, ignored by git when it is ours."""
     try:
-        if path.parent.name == ".goldenctl":
+        if path.parent.name == OWN:
             own_folder(path.parent)
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as exc:

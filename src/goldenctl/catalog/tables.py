@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import duckdb
 
-from goldenctl.catalog import history, store
+from goldenctl import syncs
+from goldenctl.catalog import store
 from goldenctl.catalog.arrow import Rows, insert, replace, write_batch
 from goldenctl.catalog.columns import COMMIT, GOLDEN, LINE, LIVING, META, REFRESH, REFRESH_FILE, REVISION, RUN, SYNC, Schema
 from goldenctl.catalog.history import Commit, Lives, Revision
@@ -97,7 +98,7 @@ def replace_history(path: Place, prepared: Prepared, wait: float, done: Callable
 
 def _lines(found: History) -> Rows:
     by_id = {c.id: c for c in found.commits}
-    return [(utf8(b), i, sha) for b, tip in found.tips.items() for i, sha in enumerate(history.line(by_id, tip))]
+    return [(utf8(b), i, sha) for b, tip in found.tips.items() for i, sha in enumerate(syncs.first_parents(by_id, tip))]
 
 
 def _revisions(lives: Lives) -> Rows:
@@ -121,7 +122,7 @@ def _goldens(found: History, settings: Settings) -> Rows:
     for tip in reversed(list(found.tips.values())):
         alive |= {golden: path for path, golden in lives.at.get(tip, {}).items()}
     where = {r.golden: r.edit.path for r in lives.revisions} | alive
-    prefix = settings.root.rstrip("/") + "/" if settings.root else ""
+    prefix = settings.prefix
     rows = []
     for golden, born in lives.born.items():
         key = _key(where[golden].removeprefix(prefix), layout)

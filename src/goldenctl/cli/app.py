@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import os
 from collections.abc import Sequence
@@ -15,6 +14,7 @@ from typer._click.exceptions import ClickException
 from goldenctl.cli import output, recovery
 from goldenctl.errors import ExitCode, UsageError
 from goldenctl.version import __version__
+from goldenctl.words import nearest
 
 COMMANDS: tuple[str, ...] = (
     "lint",
@@ -77,8 +77,8 @@ def _command_of(args: list[str]) -> str:
 
 
 def _nearest(word: str) -> str:
-    near = difflib.get_close_matches(word, COMMANDS, n=1)
-    return f" Did you mean {near[0]!r}?" if near else ""
+    near = nearest(word, COMMANDS)
+    return f" Did you mean {near!r}?" if near else ""
 
 
 def build(names: Sequence[str]) -> typer.Typer:

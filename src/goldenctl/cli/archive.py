@@ -43,7 +43,7 @@ def command(
     rows: list[tuple[str, Archived]] = []
     problems: list[SourceProblem] = []
     with progress.shown("artifacts") as tell:
-        cache = settings.top / ".goldenctl/cache"
+        cache = settings.cache_path
         fetching = sources.FetchOptions(attempt=attempt, max_wait=max_wait, wait=wait, cache=cache, on_progress=tell)
         for ref in from_job:
             source = sources.open_source(ref, settings, fetching)
@@ -66,7 +66,4 @@ def _print(rows: list[tuple[str, Archived]], problems: list[SourceProblem], form
         output.json({"runs": [dict(zip(COLUMNS, row, strict=True)) for row in cells], "problems": said})
         return
     texts = [[str(cell) for cell in row] for row in cells]
-    if form is output.Format.MARKDOWN:
-        output.result(output.markdown(COLUMNS, texts, right=(2, 3, 4)))
-    else:
-        output.table(COLUMNS, texts, right=(2, 3, 4))
+    output.table(COLUMNS, texts, right=(2, 3, 4), form=form)

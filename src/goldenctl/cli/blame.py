@@ -9,7 +9,6 @@ import typer
 
 from goldenctl.cli import options, output
 from goldenctl.cli.log import named
-from goldenctl.cli.placing import AsOfOption, StoreOption
 from goldenctl.errors import ExitCode
 
 COLUMNS = ("metric", "commit", "date", "via", "run", "unchanged since", "subject")
@@ -20,8 +19,8 @@ SPARE = ("unchanged since", "subject", "via")
 def command(
     path: Annotated[str, typer.Argument(help="A golden's path, a case, or a glob of either.")],
     branch: options.Branch = "",
-    store: StoreOption = None,
-    as_of: AsOfOption = "",
+    store: options.Store = None,
+    as_of: options.AsOf = "",
     format: options.Form = output.Format.TABLE,
 ) -> int:
     """Show, metric by metric, the commit, sync and run that today's values come from, and since when they are unchanged.
@@ -45,10 +44,7 @@ def command(
     several = len({row["path"] for row in rows}) > 1
     cells = [[row["path"]] * several + _cells(row) for row in rows]
     columns = ("path",) * several + COLUMNS
-    if format is output.Format.MARKDOWN:
-        output.result(output.markdown(columns, cells))
-    else:
-        output.table(columns, cells, spare=[columns.index(name) for name in SPARE])
+    output.table(columns, cells, spare=[columns.index(name) for name in SPARE], form=format)
     return ExitCode.OK
 
 

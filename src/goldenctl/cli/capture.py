@@ -10,6 +10,7 @@ import typer
 from goldenctl.capture import Files, Precision
 from goldenctl.cli import options, output
 from goldenctl.errors import ExitCode, RepoError, UsageError
+from goldenctl.files import write_whole
 
 
 def command(
@@ -57,14 +58,9 @@ def command(
 
 def _write(path: Path, content: bytes, *, force: bool) -> None:
     """Put the bytes in place whole, or not at all."""
-    import tempfile
-
     if path.exists() and not force and path.read_bytes() != content:
         raise UsageError("is there and holds something else", place=str(path), hint="--force, or another --output")
     try:
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-            file.write(content)
-        Path(file.name).chmod(0o644)
-        Path(file.name).replace(path)
+        write_whole(path, content)
     except OSError as exc:
         raise RepoError(f"cannot be written: {exc.strerror}", place=str(path), hint="name another --output") from exc

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from goldenctl.cli import filling, options, output
-from goldenctl.cli.placing import AsOfOption, StoreOption
 from goldenctl.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -56,7 +55,7 @@ def build(
     branch: BranchOption = None,
     catalog: options.Catalog = None,
     wait: options.LockWait = 30.0,
-    store: StoreOption = None,
+    store: options.Store = None,
     format: options.Form = output.Format.TABLE,
 ) -> int:
     """Fill the catalog from git history; a build that was stopped goes on where it was.
@@ -73,7 +72,7 @@ def update(
     branch: BranchOption = None,
     catalog: options.Catalog = None,
     wait: options.LockWait = 30.0,
-    store: StoreOption = None,
+    store: options.Store = None,
     format: options.Form = output.Format.TABLE,
 ) -> int:
     """Take in what is new in git since the last build.
@@ -89,8 +88,8 @@ def update(
 def status(
     catalog: options.Catalog = None,
     wait: options.LockWait = 30.0,
-    store: StoreOption = None,
-    as_of: AsOfOption = "",
+    store: options.Store = None,
+    as_of: options.AsOf = "",
     format: options.Form = output.Format.TABLE,
 ) -> int:
     """Say what the catalog holds.
@@ -124,8 +123,8 @@ def sql(
     query: Annotated[str, typer.Argument(help="One SQL query; it can only read.")],
     catalog: options.Catalog = None,
     wait: options.LockWait = 30.0,
-    store: StoreOption = None,
-    as_of: AsOfOption = "",
+    store: options.Store = None,
+    as_of: options.AsOf = "",
     format: Annotated[SqlFormat, typer.Option("--format", help="How to print.")] = SqlFormat.TABLE,
 ) -> int:
     """Ask the catalog in DuckDB's SQL, read only, without access to files and network.
@@ -155,8 +154,8 @@ def export(
     to: Annotated[Path, typer.Option("--to", help="Folder for one Parquet file a table.")],
     catalog: options.Catalog = None,
     wait: options.LockWait = 30.0,
-    store: StoreOption = None,
-    as_of: AsOfOption = "",
+    store: options.Store = None,
+    as_of: options.AsOf = "",
     form: options.Form = output.Format.TABLE,
 ) -> int:
     """Copy every table into Parquet files.

@@ -95,10 +95,8 @@ def _print(format: Format, verdict: Verdict, differing: Sequence[Disagreement], 
         return
     rows = [_cells(m) for m in verdict.metrics]
     right = (4, 5, 6, 7)
-    if rows and format is Format.MARKDOWN:
-        output.result(output.markdown(COLUMNS, rows, right=right))
-    elif rows:
-        output.table(COLUMNS, rows, right=right, spare=(6, 7, 4))
+    if rows:
+        output.table(COLUMNS, rows, right=right, spare=(6, 7, 4), form=format)
     output.result("\n".join(_sentences(verdict, differing, path)))
 
 

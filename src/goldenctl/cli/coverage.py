@@ -103,10 +103,8 @@ def _print(format: Format, found: Coverage, cells: Sequence[Cell], *, recipes: b
         output.json(as_json(found, cells))
         return
     columns, rows = _matrix(cells)
-    if rows and format is Format.MARKDOWN:
-        output.result(output.markdown(columns, rows))
-    elif rows:
-        output.table(columns, rows)
+    if rows:
+        output.table(columns, rows, form=format)
     notable = [f"{c.state.value}: {c.path}: {c.note}" for c in cells if c.note]
     notable += [f"near twins: {a} and {b}" for a, b in found.twins]
     counts = ", ".join(f"{n} {s.value}" for s in State if (n := sum(c.state is s for c in cells)))

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from goldenctl.cli import completing, options, output
-from goldenctl.cli.placing import AsOfOption
+from goldenctl.cli import completing, options, output, shorten
 from goldenctl.errors import ExitCode
+from goldenctl.words import nearest
 
 if TYPE_CHECKING:
     from goldenctl.compare import MetricDiff
@@ -77,7 +77,7 @@ def command(
     store: Annotated[
         bool, typer.Option("--store", help="Take runs and revisions from the shared store where it has them.")
     ] = False,
-    as_of: AsOfOption = "",
+    as_of: options.AsOf = "",
 ) -> int:
     """Compare two sides: per golden and metric the steps, the largest and mean differences, and the verdicts.
 
@@ -97,15 +97,13 @@ def command(
 
 
 def _warn(result: DiffResult, metrics: Sequence[str]) -> None:
-    import difflib
-
     for problem in (*result.old.problems, *result.new.problems):
         output.error(problem)
     seen = {m.metric for f in result.files for m in f.metrics}
     for name in metrics:
         if seen and name not in seen:
-            near = difflib.get_close_matches(name, seen, n=1)
-            output.note(f"no changed golden has the metric {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
+            near = nearest(name, seen)
+            output.note(f"no changed golden has the metric {name!r}" + (f"; did you mean {near!r}?" if near else ""))
 
 
 def _print(format: Format, result: DiffResult, shown: Sequence[Row], metrics: Sequence[str], *, everything: bool) -> None:
@@ -187,7 +185,7 @@ def _summary(result: DiffResult) -> str:
 
 
 def _cells(row: Row) -> list[str]:
-    path = "/".join(row.file.path.rsplit("/", 3)[-3:])
+    path = shorten.below_root(row.file.path)
     m = row.metric
     if m is None:
         said = row.file.note or (

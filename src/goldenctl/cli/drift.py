@@ -10,7 +10,6 @@ import typer
 
 from goldenctl.cli import options, output
 from goldenctl.cli.log import named
-from goldenctl.cli.placing import AsOfOption, StoreOption
 from goldenctl.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -29,8 +28,8 @@ def command(
         float | None,
         typer.Option("--budget", help="Drift since the first golden allowed before the command ends in 1.", min=0.0),
     ] = None,
-    store: StoreOption = None,
-    as_of: AsOfOption = "",
+    store: options.Store = None,
+    as_of: options.AsOf = "",
     format: options.Form = output.Format.TABLE,
 ) -> int:
     """Find lasting changes of each metric's level over revisions and recorded runs, and the drift since the first golden.

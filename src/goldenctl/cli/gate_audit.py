@@ -83,7 +83,7 @@ def _by_rules(
     parts = []
     for path, raw in goldens.items():
         case = _config(settings.top / path, raw, approximate=approximate)
-        relative = path.removeprefix(f"{settings.root}/")
+        relative = path.removeprefix(settings.prefix)
         comparator = stage.by_rules(which, case, lambda metric, p=relative: settings.tolerance_for(metric, p))  # type: ignore[misc]
         parts.append(stage.audit(which.value, comparator, {path: raw}, swapped))
     return stage.Audit(which.value, tuple(t for a in parts for t in a.trials), tuple(c for a in parts for c in a.refuses_sound))
@@ -105,10 +105,7 @@ def _print(format: Format, audits: Sequence[Audit]) -> None:
     words = {True: "caught", False: "LET THROUGH", None: "does not apply"}
     columns = ["golden", "mutation", "what", *(a.comparator for a in audits)]
     rows = [["/".join(c.split("/")[-3:]), m, w, *(words[said.get((a.comparator, c, m))] for a in audits)] for c, m, w in names]
-    if format is Format.MARKDOWN:
-        output.result(output.markdown(columns, rows))
-    else:
-        output.table(columns, rows)
+    output.table(columns, rows, form=format)
     for audit in audits:
         tried = sum(t.caught is not None for t in audit.trials)
         output.result(f"{audit.comparator}: {tried - len(audit.let_through)} of {tried} caught")

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from goldenctl.cli import options, output, spark
-from goldenctl.cli.placing import AsOfOption, StoreOption
 from goldenctl.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -25,8 +24,8 @@ def command(
     path: Annotated[str, typer.Argument(help="A golden's path, a case, or a glob of either.")],
     branch: options.Branch = "",
     metric: options.Metric = "",
-    store: StoreOption = None,
-    as_of: AsOfOption = "",
+    store: options.Store = None,
+    as_of: options.AsOf = "",
     format: options.Form = output.Format.TABLE,
 ) -> int:
     """Show the revisions of goldens: date, commit, sync, and what changed, through all renames.
@@ -52,10 +51,7 @@ def command(
         drawn = _curves(place, named(path, settings), branch, metric)
         columns = (*COLUMNS, "curve")
         cells = [[*c, drawn.get((r["path"], r["commit"]), "")] for c, r in zip(cells, reversed(rows), strict=True)]
-    if format is output.Format.MARKDOWN:
-        output.result(output.markdown(columns, cells, right=RIGHT))
-    else:
-        output.table(columns, cells, right=RIGHT, spare=SPARE)
+    output.table(columns, cells, right=RIGHT, spare=SPARE, form=format)
     return ExitCode.OK
 
 

@@ -74,6 +74,16 @@ Commit = Annotated[bool, typer.Option("--commit", help="Commit what was written,
 Catalog = Annotated[
     Path | None, typer.Option("--catalog", metavar="FILE", help="Catalog instead of that of the settings.", show_default=False)
 ]
+Store = Annotated[
+    bool | None,
+    typer.Option(
+        "--store/--no-store", help="The shared store of the settings instead of the catalog file.", show_default=False
+    ),
+]
+AsOf = Annotated[
+    str,
+    typer.Option("--as-of", help="The shared store as it was: a version, or a moment in ISO 8601 (UTC).", show_default=False),
+]
 LockWait = Annotated[float, typer.Option("--lock-wait", min=0.0, help="Seconds to wait for another process.")]
 
 Admitted = frozenset[tuple[str, str]]

@@ -104,8 +104,9 @@ def table(
     right: Sequence[int] = (),
     title: str = "",
     spare: Sequence[int] = (),
+    form: Format = Format.TABLE,
 ) -> None:
-    """Print rows as a table that fits the window, 80 columns where there is none.
+    """Print rows as a table that fits the window, 80 columns where there is none, or as Markdown.
 
     Parameters
     ----------
@@ -116,7 +117,12 @@ def table(
         Indices of columns aligned to the right.
     spare
         Indices of columns to leave out where the window is too narrow, the first one first.
+    form
+        ``MARKDOWN`` takes no note of ``title`` and ``spare``.
     """
+    if form is Format.MARKDOWN:
+        result(markdown(columns, rows, right=right))
+        return
     from rich import box
     from rich.console import Console
     from rich.table import Table

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from goldenctl.cli import options, output
-from goldenctl.cli.placing import StoreOption
 from goldenctl.errors import ExitCode
 
 
@@ -14,7 +13,7 @@ def command(
     attempt: options.Attempt = None,
     max_wait: options.MaxWait = 300.0,
     wait: options.Wait = False,
-    store: StoreOption = None,
+    store: options.Store = None,
     lock_wait: options.LockWait = 30.0,
     format: options.Form = output.Format.TABLE,
 ) -> int:
@@ -28,7 +27,7 @@ def command(
     from goldenctl.sources import FetchOptions
 
     settings = config.load(Path.cwd())
-    cache = settings.top / ".goldenctl/cache"
+    cache = settings.cache_path
     fetching = FetchOptions(attempt=attempt, max_wait=max_wait, wait=wait, cache=cache)
     complete, rows = True, []
     for ref in from_job:
@@ -52,7 +51,4 @@ def _print(rows: list[tuple[str, int, int, int]], format: output.Format) -> None
         output.json({"runs": [dict(zip(names, row, strict=True)) for row in rows]})
         return
     cells = [[str(cell) for cell in row] for row in rows]
-    if format is output.Format.MARKDOWN:
-        output.result(output.markdown(names, cells, right=(1, 2, 3)))
-    else:
-        output.table(names, cells, right=(1, 2, 3))
+    output.table(names, cells, right=(1, 2, 3), form=format)

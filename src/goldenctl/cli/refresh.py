@@ -76,7 +76,7 @@ def command(
         _reporting().check_target(report)
     with progress.shown("artifacts") as tell:
         fetching = sources.FetchOptions(
-            attempt=attempt, max_wait=max_wait, wait=wait, cache=settings.top / ".goldenctl/cache", on_progress=tell
+            attempt=attempt, max_wait=max_wait, wait=wait, cache=settings.cache_path, on_progress=tell
         )
         opened = [sources.open_source(ref, settings, fetching) for ref in from_job]
         prepared = refresh.plan(opened, settings, chosen)

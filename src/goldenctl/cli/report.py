@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from goldenctl.cli import completing, options, output
-from goldenctl.cli.placing import StoreOption
 from goldenctl.config import Settings
 from goldenctl.errors import ExitCode, UsageError
 
@@ -31,7 +30,7 @@ def command(
     case: options.Cases = None,
     platform: options.Platforms = None,
     metric: options.Metrics = None,
-    store: StoreOption = None,
+    store: options.Store = None,
     form: options.Form = output.Format.TABLE,
 ) -> int:
     """Draw what differs: summary, heat map, a table to search and sort, old and new curves, where each golden comes from.

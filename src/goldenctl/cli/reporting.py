@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import secrets
 import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -17,6 +16,7 @@ from goldenctl import report as drawing
 from goldenctl.cli import output
 from goldenctl.config import Settings
 from goldenctl.errors import RepoError, UsageError
+from goldenctl.files import write_whole
 from goldenctl.git import Repo
 from goldenctl.model import FileResult, RefreshResult, Run
 from goldenctl.report import Entry, Fact, Report
@@ -57,12 +57,9 @@ def write(report: Report, path: Path) -> None:
     """
     text = drawing.markdown(report) if path.suffix.lower() == ".md" else drawing.html(report)
     raw = text.encode("utf-8", "replace")
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
-        temporary.write_bytes(raw)
-        temporary.replace(path)
+        write_whole(path, raw)
     except OSError as exc:
-        temporary.unlink(missing_ok=True)
         raise RepoError(f"cannot be written: {exc.strerror or exc}", place=str(path), hint="name another file") from exc
     output.note(f"wrote {path}: {len(report.entries)} goldens, {len(raw) / 1e6:.2f} MB")
 

@@ -11,7 +11,6 @@ import typer
 
 from goldenctl.cli import options, output
 from goldenctl.cli.output import Format
-from goldenctl.cli.placing import StoreOption
 from goldenctl.config import Settings
 from goldenctl.errors import CatalogError, ExitCode, UsageError
 
@@ -41,7 +40,7 @@ def command(
     dry_run: options.DryRun = False,
     yes: options.Yes = False,
     commit: options.Commit = False,
-    store: StoreOption = None,
+    store: options.Store = None,
     form: options.Form = Format.TABLE,
 ) -> int:
     """Bring the earlier content of goldens back, all files or none, through the same checks as a refresh.
@@ -141,10 +140,8 @@ def _print(found: Restoration, form: Format, *, written: bool) -> None:
     rows = [[f.path, _action(f.action.value, written), f.reason] for f in found.result.files]
     if form is Format.JSON:
         output.json(as_json(found.result, written=written))
-    elif form is Format.MARKDOWN:
-        output.result(output.markdown(COLUMNS, rows))
     else:
-        output.table(COLUMNS, rows)
+        output.table(COLUMNS, rows, form=form)
 
 
 def _action(action: str, written: bool) -> str:

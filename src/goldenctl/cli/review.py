@@ -65,7 +65,7 @@ def _by_glob(path: str, settings: Settings, accept: Sequence[str], reject: Seque
 
 
 def _matches(path: str, settings: Settings, globs: Sequence[str]) -> bool:
-    relative = path.removeprefix(f"{settings.root}/")
+    relative = path.removeprefix(settings.prefix)
     return any(fnmatchcase(path, glob) or fnmatchcase(relative, glob) for glob in globs)
 
 
@@ -151,7 +151,7 @@ def _print(format: Format, proposals: Sequence[Pending], decisions: dict[str, De
     rows = [[p.path, said[p.path], refused.get(p.path, p.reason), p.origin] for p in proposals]
     columns = ("golden", "state", "why", "test")
     if rows:
-        output.result(output.markdown(columns, rows)) if format is Format.MARKDOWN else output.table(columns, rows)
+        output.table(columns, rows, form=format)
     left = sum(s in ("pending", "refused") for s in said.values())
     output.result(f"{left} pending" + ("\n  next: goldenctl review --accept GLOB --reject GLOB" if left else ""))
 

@@ -34,6 +34,11 @@ class Fitted:
     """Cells of these columns."""
 
 
+def below_root(path: str) -> str:
+    """Model, case and file: what is below root in the usual layout."""
+    return "/".join(path.rsplit("/", 3)[-3:])
+
+
 def middle(text: str, width: int) -> str:
     """``text`` in at most ``width`` characters.
 

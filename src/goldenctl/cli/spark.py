@@ -10,7 +10,7 @@ WIDTH = 40
 """Most characters of a sparkline."""
 
 
-def sizes(profile: Sequence[float], width: int = WIDTH) -> str:
+def sizes(profile: Sequence[float]) -> str:
     """Sizes from 0 up as bars, each the largest of its share of steps; ``!`` where one is no number.
 
     Empty when nothing is larger than 0.
@@ -18,7 +18,7 @@ def sizes(profile: Sequence[float], width: int = WIDTH) -> str:
     if not profile or not any(profile):
         return ""
     top = max((v for v in profile if math.isfinite(v)), default=0.0)
-    return "".join("!" if any(map(math.isnan, g)) else _bar(max(g), 0.0, top) for g in _shares(profile, width))
+    return "".join("!" if any(map(math.isnan, g)) else _bar(max(g), 0.0, top) for g in _shares(profile, WIDTH))
 
 
 def curve(values: Sequence[float], width: int = WIDTH) -> str:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from goldenctl.cli import options, output
-from goldenctl.cli.placing import AsOfOption
 from goldenctl.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -53,7 +52,7 @@ def push(catalog: options.Catalog = None, wait: options.LockWait = 30.0, format:
 @app.command()
 def pull(
     catalog: options.Catalog = None,
-    as_of: AsOfOption = "",
+    as_of: options.AsOf = "",
     wait: options.LockWait = 30.0,
     format: options.Form = output.Format.TABLE,
 ) -> int:
@@ -73,10 +72,7 @@ def _moved(moved: tuple[Moved, ...], target: str, format: output.Format) -> int:
         return ExitCode.OK
     rows = [(m.table, f"{m.new:,}", f"{m.rows:,}") for m in moved]
     names = ("table", "new", "verified")
-    if format is output.Format.MARKDOWN:
-        output.result(output.markdown(names, rows, right=(1, 2)))
-    else:
-        output.table(names, rows, right=(1, 2), title=target)
+    output.table(names, rows, right=(1, 2), title=target, form=format)
     return ExitCode.OK
 
 
@@ -114,10 +110,7 @@ def _print_status(
         (("table", "files", "deletions", "bytes"), tables, (1, 2, 3)),
         (("version", "written (UTC)", "by", "waited s", "what"), written, (0, 3)),
     ):
-        if format is output.Format.MARKDOWN:
-            output.result(output.markdown(names, rows, right=right))
-        else:
-            output.table(names, rows, right=right)
+        output.table(names, rows, right=right, form=format)
 
 
 @app.command()

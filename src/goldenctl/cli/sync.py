@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from goldenctl.cli import options, output
+from goldenctl.cli import options, output, shorten
 from goldenctl.cli.output import Format
 from goldenctl.config import Settings
 from goldenctl.errors import CatalogError, ExitCode
@@ -147,12 +147,7 @@ def _plan_row(file: PlannedFile) -> list[str]:
     rules = ", ".join(sorted({f.rule for f in file.findings}))
     breaks = file.breaks or ("loses values only downstream has" if file.only_downstream and file.wins == "upstream" else "")
     changes = [f"{c.commit[:10]} {c.subject[:40]}".strip() for c in (file.changed_upstream, file.changed_downstream)]
-    return [_short(file.path), *changes, file.wins.value, breaks, rules]
-
-
-def _short(path: str) -> str:
-    """Model, case and file: what is below root in the usual layout."""
-    return "/".join(path.rsplit("/", 3)[-3:])
+    return [shorten.below_root(file.path), *changes, file.wins.value, breaks, rules]
 
 
 def _show_audit(found: Audit) -> None:
@@ -174,4 +169,4 @@ def _audit_row(file: AuditedFile) -> list[str]:
     if file.lost:
         undone = ", ".join(f"{m} {a} → {b} NaN" for m, (a, b) in file.lost.undone.items())
         was = f"{file.lost.commit[:10]} {'repair undone: ' + undone if undone else file.lost.subject[:50]}"
-    return [_short(file.path), file.kind.value, file.source.commit[:10], was, str(file.new_errors or "")]
+    return [shorten.below_root(file.path), file.kind.value, file.source.commit[:10], was, str(file.new_errors or "")]

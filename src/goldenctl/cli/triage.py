@@ -44,7 +44,7 @@ def command(
     settings = config.load(Path.cwd())
     known = collect.known_goldens(settings)
     selection = Selection(tuple(case or ()), tuple(platform or ()))
-    fetching = FetchOptions(attempt=attempt, max_wait=max_wait, wait=wait, cache=settings.top / ".goldenctl/cache")
+    fetching = FetchOptions(attempt=attempt, max_wait=max_wait, wait=wait, cache=settings.cache_path)
     found = collect.collect(from_job, settings, selection=selection, options=fetching, known=known)
     sorted_run = stage.triage(found, known, settings, selection)
     _print(format, sorted_run, sorted_run.rows if every else sorted_run.failing)

@@ -11,7 +11,6 @@ import typer
 
 from goldenctl.cli import completing, options, output
 from goldenctl.cli.output import Format
-from goldenctl.cli.placing import StoreOption
 from goldenctl.errors import ExitCode, UsageError
 from goldenctl.model import MatchLevel
 
@@ -33,7 +32,7 @@ def command(
     at: Annotated[str, typer.Option(help="Take the goldens of this revision instead of the work tree.")] = "WORKTREE",
     require: options.Require = None,
     origin: Annotated[bool, typer.Option("--origin", help="Say which recorded artifact has the same bytes.")] = False,
-    store: StoreOption = None,
+    store: options.Store = None,
     format: options.Form = Format.TABLE,
 ) -> int:
     """Say for each golden how it matches the same golden at other revisions: identical, equal, close, different, absent.

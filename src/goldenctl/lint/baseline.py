@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from goldenctl.config import write_own
 from goldenctl.errors import ConfigError, RepoError
+from goldenctl.files import write_own
 from goldenctl.goldenfile import describe
 from goldenctl.model import Finding
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 from typing import Any
 
 from goldenctl.config import Settings
 from goldenctl.goldenfile import Decoded, DocumentError, Shape, decode, describe, shape_of
-from goldenctl.layout import Layout
 from goldenctl.lint import record
 from goldenctl.lint.block import BLOCK_RULES, Block, empty_rule, read
 from goldenctl.lint.rules import finding, for_path
@@ -147,17 +145,12 @@ def _duplicates(path: str, raw: bytes, value: Any) -> list[Finding]:
     return [finding("GV009", path, keys[0], f"key {keys[0]!r} stands twice in one object", count=len(keys), kind="duplicate")]
 
 
-@lru_cache(maxsize=8)
-def _layout(template: str) -> Layout:
-    return Layout(template)
-
-
 def _path_rules(path: str, settings: Settings) -> Iterator[Finding]:
     """GV005, for files below root."""
-    prefix = settings.root.rstrip("/") + "/" if settings.root else ""
+    prefix = settings.prefix
     if not path.startswith(prefix):
         return
-    layout = _layout(settings.layout)
+    layout = settings.compiled_layout
     key = layout.parse(path[len(prefix) :])
     if key is None:
         legacy = layout.parse_legacy(path[len(prefix) :])

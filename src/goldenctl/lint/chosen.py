@@ -11,6 +11,7 @@ from goldenctl.config import Settings
 from goldenctl.errors import RepoError, UsageError
 from goldenctl.lint.tree import golden_files, read
 from goldenctl.model import Finding
+from goldenctl.words import nearest
 
 
 def files(paths: Sequence[Path], settings: Settings) -> list[str]:
@@ -51,11 +52,8 @@ def _from_top(path: Path, top: Path) -> str:
 
 
 def _nearest(path: Path, settings: Settings) -> str:
-    import difflib
-
-    known = golden_files(settings) if settings.root else []
-    near = difflib.get_close_matches(path.as_posix(), known, n=1)
-    return f"did you mean {near[0]}?" if near else "goldenctl lint checks all golden files below root"
+    near = nearest(path.as_posix(), golden_files(settings) if settings.root else ())
+    return f"did you mean {near}?" if near else "goldenctl lint checks all golden files below root"
 
 
 def against(files: Sequence[str], rev: str, settings: Settings) -> list[Finding]:

@@ -9,6 +9,7 @@ from functools import lru_cache
 from goldenctl.config import LintSettings
 from goldenctl.errors import UsageError
 from goldenctl.model import Finding, Severity
+from goldenctl.words import nearest
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +54,7 @@ def known(codes: Iterable[str], place: str = "") -> None:
     """
     for code in codes:
         if code not in RULES:
-            import difflib  # loaded only to help
-
-            near = difflib.get_close_matches(code, RULES, n=1, cutoff=0.0)
-            raise UsageError(f"unknown lint rule {code!r}", place=place, hint=f"did you mean {near[0]}?")
+            raise UsageError(f"unknown lint rule {code!r}", place=place, hint=f"did you mean {nearest(code, RULES, 0.0)}?")
 
 
 @lru_cache(maxsize=64)

@@ -12,7 +12,6 @@ from pathlib import Path
 from goldenctl.config import Settings
 from goldenctl.errors import RepoError, UsageError
 from goldenctl.forked import side_by_side
-from goldenctl.layout import Layout
 from goldenctl.lint.check import check
 from goldenctl.lint.rules import finding, selected
 from goldenctl.model import Finding, GoldenKey
@@ -96,7 +95,7 @@ def check_files(paths: Sequence[str], settings: Settings, *, whole: bool = True,
             for path, size, content in part[1]:
                 digests[size, content].append(path)
         found += _twins(digests.values(), settings)
-        found += _near_folders(paths, settings) if whole else ()
+        found += _near_folders(paths) if whole else ()
     return Checked(tuple(paths), tuple(sorted(found, key=lambda f: f.path)))
 
 
@@ -167,7 +166,7 @@ def _size(top: Path, path: str) -> int:
 
 def _twins(groups: Iterable[Sequence[str]], settings: Settings) -> Iterator[Finding]:
     """GV006: the same bytes under two platforms or two cases."""
-    layout, prefix = Layout(settings.layout), settings.root.rstrip("/") + "/" if settings.root else ""
+    layout, prefix = settings.compiled_layout, settings.prefix
     for group in groups:
         if len(group) < 2:
             continue
@@ -183,7 +182,7 @@ def _distinct(one: GoldenKey, two: GoldenKey) -> bool:
     return one.platform != two.platform or one.case != two.case
 
 
-def _near_folders(paths: Sequence[str], settings: Settings) -> Iterator[Finding]:
+def _near_folders(paths: Sequence[str]) -> Iterator[Finding]:
     """GV006: case folders whose names differ by case, separators or one missing letter."""
     folders: dict[tuple[str, str], list[str]] = defaultdict(list)
     for path in paths:

@@ -105,7 +105,7 @@ def _entry(
 
 
 def _metric(diff: MetricDiff, golden: Series | None, obtained: Series | None, path: str, settings: Settings) -> Metric:
-    relative = path.removeprefix(settings.root.rstrip("/") + "/" if settings.root else "")
+    relative = path.removeprefix(settings.prefix)
     tolerance = settings.tolerance_for(diff.metric, relative)
     made = Metric(diff, golden, obtained, tolerance.window == "median")
     if golden is None or obtained is None:

@@ -8,11 +8,11 @@ from goldenctl.compare import MetricDiff
 from goldenctl.report.model import Metric
 
 
-def number(value: float | None, digits: int = 9) -> str:
+def number(value: float | None) -> str:
     """A value, large whole ones (bytes) with thousands separated; empty for None."""
     if value is not None and 1e6 <= abs(value) < 1e15 and value.is_integer():
         return f"{value:,.0f}"
-    return "" if value is None else f"{value:.{digits}g}"
+    return "" if value is None else f"{value:.9g}"
 
 
 def percent(value: float | None) -> str:

@@ -13,8 +13,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from goldenctl.rules.raw import Block, HarnessError, blocks
-from goldenctl.rules.verdicts import MetricVerdict, Rules, Verdict, measured, percent, steps_text
+from goldenctl.rules.verdicts import MetricVerdict, Rules, Verdict, measured, percent
 from goldenctl.testconfig import TestConfig
+from goldenctl.words import first_steps
 
 APPROXIMATE = {
     "iteration-time": 0.05, "mem-allocated-bytes": 0.05, "mem-max-allocated-bytes": 0.05, "lm loss": 0.05, "mtp_1 loss": 0.05,
@@ -137,7 +138,7 @@ def _reason(verdict: MetricVerdict, unequal: Sequence[int], bad: Sequence[int]) 
         parts.append(f"exact comparison: {len(unequal)} of {verdict.n_steps} steps differ, first step {min(unequal)}")
     if not verdict.approximate:
         trap = " (the harness's rounding refuses exactly that many)" if len(bad) == verdict.n_allowed else ""
-        parts.append(f"{len(bad)} of {verdict.n_steps} steps exceed where {verdict.n_allowed} may{trap}: {steps_text(bad)}")
+        parts.append(f"{len(bad)} of {verdict.n_steps} steps exceed where {verdict.n_allowed} may{trap}: {first_steps(bad)}")
     return "; ".join(parts)
 
 
@@ -145,7 +146,7 @@ def _trap_note(obtained: Block, golden: Block) -> str:
     """What the harness lets through, in words."""
     hidden = [s for s, v in golden.values.items() if v == math.inf and obtained.values.get(s, math.inf) == math.inf]
     if hidden:
-        return f"steps {steps_text(hidden)} hold no number on either side, which the harness takes for equal infinities"
+        return f"steps {first_steps(hidden)} hold no number on either side, which the harness takes for equal infinities"
     return ""
 
 

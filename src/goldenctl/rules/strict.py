@@ -15,8 +15,9 @@ from dataclasses import dataclass, replace
 from goldenctl.compare import allowed_bad_steps, median_window, points, within
 from goldenctl.config import Tolerance
 from goldenctl.goldenfile import Document, DocumentError, Series, read
-from goldenctl.rules.verdicts import MetricVerdict, Rules, Verdict, measured, percent, steps_text
+from goldenctl.rules.verdicts import MetricVerdict, Rules, Verdict, measured, percent
 from goldenctl.testconfig import TestConfig
+from goldenctl.words import first_steps
 
 DECIMALS = 5
 RL_TOLERANCES = {
@@ -169,17 +170,17 @@ def _reason(
 ) -> str:
     parts = []
     if missing:
-        parts.append(f"{len(missing)} of {len(golden)} steps are missing: {steps_text(missing)}")
+        parts.append(f"{len(missing)} of {len(golden)} steps are missing: {first_steps(missing)}")
     if undefined:
         own = [s for s in undefined if not math.isfinite(golden[s])]
         whose = "the golden itself is" if own else "the obtained value is"
-        parts.append(f"{whose} not finite at steps {steps_text(own or undefined)}")
+        parts.append(f"{whose} not finite at steps {first_steps(own or undefined)}")
     if verdict.exact is False and not missing and not undefined:
         parts.append(
             f"exact comparison: {verdict.n_inexact} of {verdict.n_steps} steps differ, first step {verdict.first_bad_step}"
         )
     if len(bad) > verdict.n_allowed and not missing and not undefined:
-        parts.append(f"{len(bad)} of {verdict.n_steps} steps exceed where {verdict.n_allowed} may: {steps_text(bad)}")
+        parts.append(f"{len(bad)} of {verdict.n_steps} steps exceed where {verdict.n_allowed} may: {first_steps(bad)}")
     return "; ".join(parts)
 
 
@@ -195,7 +196,7 @@ def _whole(name: str, have: Mapping[int, float], golden: Series, tolerance: Tole
     lost = [s for s in finite if s not in have]
     wrong = lost or [s for s in finite if not math.isfinite(have[s])]
     if wrong:
-        text = f"{len(wrong)} of {len(finite)} steps are {'missing' if lost else 'not finite'}: {steps_text(wrong)}"
+        text = f"{len(wrong)} of {len(finite)} steps are {'missing' if lost else 'not finite'}: {first_steps(wrong)}"
         return replace(measured(base, have, {s: values[s] for s in finite}, wrong), reason=text)
     got, wanted = summary([have[s] for s in steps]), summary([values[s] for s in steps])
     passed = within(got, wanted, tolerance)

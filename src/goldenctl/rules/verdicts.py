@@ -128,13 +128,6 @@ def _finite(*numbers: float) -> bool:
     return all(map(math.isfinite, numbers))
 
 
-def steps_text(steps: Iterable[int], limit: int = 5) -> str:
-    """The first few steps as text: ``3, 4, 5, … (12 in all)``."""
-    known = sorted(steps)
-    shown = ", ".join(map(str, known[:limit]))
-    return shown if len(known) <= limit else f"{shown}, … ({len(known)} in all)"
-
-
 def percent(rtol: float) -> str:
     """A relative tolerance in percent, as short as it can be said."""
     return f"{rtol * 100:.4g} %"

@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
@@ -50,6 +51,14 @@ class Source(Protocol):
 
         Never raises for one artifact: its problem is in its :class:`~goldenctl.model.Fetched`.
         """
+
+
+def time_of(text: str | None) -> datetime | None:
+    """The moment a service or a manifest names in ISO 8601, UTC where it names no zone; None for none."""
+    if not text:
+        return None
+    time = datetime.fromisoformat(text)
+    return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
 _SCHEMES = (

@@ -11,13 +11,12 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 from goldenctl.config import Settings
 from goldenctl.errors import CorruptError, NotFoundError, SourceError, UsageError
 from goldenctl.model import Artifact, Conclusion, Fetched, Job, Member, Run, SourceProblem
-from goldenctl.sources import FetchOptions, Source
+from goldenctl.sources import FetchOptions, Source, time_of
 from goldenctl.sources.artifact import problem
 from goldenctl.sources.objects import ObjectStore, open_store, plain
 from goldenctl.sources.parallel import fetch_all
@@ -179,8 +178,8 @@ def _run(said: Mapping[str, Any], ref: str, artifacts: tuple[Artifact, ...]) -> 
         said["commit"],
         said["branch"],
         Conclusion(said["conclusion"]),
-        _time(said["started_at"]),
-        _time(said["completed_at"]),
+        time_of(said["started_at"]),
+        time_of(said["completed_at"]),
         said["url"],
         said["repository"],
         tuple(_job(j) for j in said["jobs"]),
@@ -190,7 +189,7 @@ def _run(said: Mapping[str, Any], ref: str, artifacts: tuple[Artifact, ...]) -> 
 
 def _artifact(said: Mapping[str, Any]) -> Artifact:
     job = _job(said["job"]) if said["job"] else None
-    created = _time(said["created_at"])
+    created = time_of(said["created_at"])
     return Artifact(said["id"], said["name"], said["size"], said["sha256"], job, said["attempt"], created)
 
 
@@ -204,12 +203,8 @@ def _job(said: Mapping[str, Any]) -> Job:
         said["platform"],
         said["attempt"],
         Conclusion(said["conclusion"]),
-        _time(said["started_at"]),
-        _time(said["completed_at"]),
+        time_of(said["started_at"]),
+        time_of(said["completed_at"]),
         said["url"],
         said["allow_failure"],
     )
-
-
-def _time(text: str | None) -> datetime | None:
-    return datetime.fromisoformat(text) if text else None

@@ -16,7 +16,7 @@ from typing import Any
 
 from goldenctl.errors import CorruptError, NotFoundError
 from goldenctl.model import Artifact, Conclusion, Job, Run, SourceProblem
-from goldenctl.sources import waiting
+from goldenctl.sources import time_of, waiting
 
 Said = Mapping[str, Any]
 """A JSON object as the REST API gives it."""
@@ -291,7 +291,7 @@ def case_of(name: str) -> tuple[str, str]:
 def _listed(said: Said) -> _Listed:
     name = _text(said["name"])
     model, test_case = case_of(name)
-    started, completed = _time(said.get("started_at")), _time(said.get("completed_at"))
+    started, completed = time_of(said.get("started_at")), time_of(said.get("completed_at"))
     conclusion = _conclusion(said.get("status"), said.get("conclusion"))
     attempt, url = int(said.get("run_attempt") or 1), _text(said.get("html_url") or "")
     job = Job(
@@ -315,7 +315,7 @@ def _artifact(said: Said) -> Artifact:
         _text(said["name"]),
         int(said["size_in_bytes"]),
         digest.removeprefix("sha256:") if digest.startswith("sha256:") else "",
-        created_at=_time(said.get("created_at")),
+        created_at=time_of(said.get("created_at")),
         expired=bool(said.get("expired")),
         url=_text(said.get("archive_download_url") or said.get("url") or ""),
     )
@@ -332,8 +332,8 @@ def _run(ref: str, said: Said) -> Run:
         _text(said.get("head_sha") or ""),
         _text(said.get("head_branch") or ""),
         _conclusion(said.get("status"), said.get("conclusion")),
-        _time(said.get("run_started_at") or said.get("created_at")),
-        _time(completed),
+        time_of(said.get("run_started_at") or said.get("created_at")),
+        time_of(completed),
         _text(said.get("html_url") or ""),
         _text(repository.get("full_name") or ""),
     )
@@ -346,10 +346,3 @@ def _conclusion(status: str | None, conclusion: str | None) -> Conclusion:
         return Conclusion.FAILURE
     known = {c.value: c for c in Conclusion}
     return known.get(conclusion or "", Conclusion.UNKNOWN)
-
-
-def _time(text: str | None) -> datetime | None:
-    if not text:
-        return None
-    time = datetime.fromisoformat(text)
-    return time if time.tzinfo else time.replace(tzinfo=UTC)

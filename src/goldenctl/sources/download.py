@@ -225,11 +225,6 @@ def _size(text: str) -> int | None:
     return int(text) if text.isdecimal() and len(text) < 20 else None
 
 
-def same_origin(one: str, two: str) -> bool:
-    """Whether a token for one URL may go to the other."""
-    return http.origin(one) == http.origin(two)
-
-
 def host_of(url: str) -> str:
     """Host and port of a URL, without user."""
     return urlsplit(url).netloc.rpartition("@")[2]

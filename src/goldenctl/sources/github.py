@@ -84,7 +84,7 @@ def _access(host: str, settings: Settings) -> tuple[str, str]:
         raise UsageError(f"{configured!r} is no address of GitHub's API", hint="GITHUB_API_URL=https://HOST/api/v3")
     name = host.partition(":")[0].lower()
     if not host or name == "github.com" or own.hostname.removeprefix("api.") == name:
-        known = http.origin(configured) == http.origin(PUBLIC) or remote.vouched(configured, settings.top, "GITHUB_API_URL")
+        known = http.same_origin(configured, PUBLIC) or remote.vouched(configured, settings.top, "GITHUB_API_URL")
         if token and not known:
             raise remote.refused(configured, settings.source, "GITHUB_API_URL")
         return configured, token

@@ -15,7 +15,7 @@ from github.Requester import HTTPRequestsConnectionClass, HTTPSRequestsConnectio
 
 from goldenctl.errors import AuthError, CorruptError, ExpiredError, NotFoundError, RateLimitError, SourceError
 from goldenctl.sources import http
-from goldenctl.sources.download import Location, host_of, same_origin
+from goldenctl.sources.download import Location, host_of
 
 PAGE = 100
 """Items per page, the API's most."""
@@ -127,7 +127,7 @@ class Api:
                 if not answer.is_redirect:
                     self._refuse_redirectless(answer, what)
                 target = http.joined(url, answer.headers["Location"], self.host)
-            if not same_origin(url, target) or answer.status_code == HTTPStatus.FOUND:
+            if not http.same_origin(url, target) or answer.status_code == HTTPStatus.FOUND:
                 return Location(target, {})
             url = target
         raise SourceError(f"{what} is redirected in a circle", place=self.host)

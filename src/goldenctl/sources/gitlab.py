@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from goldenctl.config import Settings
 from goldenctl.errors import AuthError, CorruptError, NotFoundError, SourceError, UsageError
 from goldenctl.model import Artifact, Conclusion, Fetched, Job, Run, SourceProblem
-from goldenctl.sources import FetchOptions, Source, http, remote, waiting
+from goldenctl.sources import FetchOptions, Source, http, remote, time_of, waiting
 from goldenctl.sources.artifact import problem
 from goldenctl.sources.download import fetch_zip
 from goldenctl.sources.gitlab_api import Api, Said
@@ -95,7 +95,7 @@ def parse(ref: str, settings: Settings) -> Reference:
         As :func:`open`.
     """
     own, path = _endpoint(settings), remote.path_of(settings.top)
-    if own and _token() and http.origin(own) != http.origin(PUBLIC) and not remote.vouched(own, settings.top, *_ENDPOINTS):
+    if own and _token() and not http.same_origin(own, PUBLIC) and not remote.vouched(own, settings.top, *_ENDPOINTS):
         raise remote.refused(own, settings.source, _ENDPOINTS[0])
     match = _URL.fullmatch(re.sub(r"//[^/@]*@", "//", ref.strip()))
     if match is not None:
@@ -129,7 +129,7 @@ def _endpoint(settings: Settings) -> str:
 def _is_ours(base: str, own: str, settings: Settings) -> bool:
     """Whether a host named by a reference is one our token is for."""
     scheme, host, _ = http.origin(base)
-    return http.origin(base) == http.origin(own or PUBLIC) or (scheme == "https" and host == remote.host_of(settings.top) != "")
+    return http.same_origin(base, own or PUBLIC) or (scheme == "https" and host == remote.host_of(settings.top) != "")
 
 
 def _token() -> dict[str, str]:
@@ -242,8 +242,8 @@ class GitlabSource:
             pipeline.get("sha") or "",
             pipeline.get("ref") or "",
             _conclusion(pipeline),
-            _time(pipeline.get("started_at") or pipeline.get("created_at")),
-            _time(pipeline.get("finished_at")),
+            time_of(pipeline.get("started_at") or pipeline.get("created_at")),
+            time_of(pipeline.get("finished_at")),
             url,
             _project_of(url) or self._reference.project,
             tuple(jobs),
@@ -311,8 +311,8 @@ def _job(said: Said, child: _Child, attempt: int) -> Job:
         child.platform,
         attempt,
         _conclusion(said),
-        _time(said.get("started_at")),
-        _time(said.get("finished_at")),
+        time_of(said.get("started_at")),
+        time_of(said.get("finished_at")),
         said.get("web_url") or "",
         bool(said.get("allow_failure")),
     )
@@ -321,13 +321,13 @@ def _job(said: Said, child: _Child, attempt: int) -> Job:
 def _artifact(said: Said, job: Job) -> Artifact | None:
     """The job's artifact; None when it has none and never had."""
     file = said.get("artifacts_file") or {}
-    expires = _time(said.get("artifacts_expire_at"))
+    expires = time_of(said.get("artifacts_expire_at"))
     gone = expires is not None and expires < datetime.now(UTC)
     if not file and not gone:
         return None
     name = f"{job.name} #{job.id}"
     size = int(file.get("size") or 0)
-    created = _time(said.get("finished_at"))
+    created = time_of(said.get("finished_at"))
     return Artifact(job.id, name, size, job=job, attempt=job.attempt, created_at=created, expired=not file, url=job.url)
 
 
@@ -335,7 +335,3 @@ def _conclusion(said: Said) -> Conclusion:
     if said.get("status") == "failed" and "timeout" in (said.get("failure_reason") or ""):
         return Conclusion.TIMED_OUT
     return _CONCLUSIONS.get(said.get("status") or "", Conclusion.UNKNOWN)
-
-
-def _time(text: str | None) -> datetime | None:
-    return datetime.fromisoformat(text) if text else None

@@ -15,7 +15,7 @@ from gitlab.exceptions import GitlabError, GitlabParsingError
 
 from goldenctl.errors import AuthError, CorruptError, ExpiredError, NotFoundError, RateLimitError, SourceError
 from goldenctl.sources import http
-from goldenctl.sources.download import Location, host_of, same_origin
+from goldenctl.sources.download import Location, host_of
 
 Said = dict[str, Any]
 T = TypeVar("T")
@@ -31,7 +31,7 @@ class _Client(Gitlab):
 
     def http_request(self, verb: str, path: str, *args: Any, **kwargs: Any) -> requests.Response:
         """As its own, but for a URL of another host, which is a CorruptError."""
-        if path.startswith(("http://", "https://")) and not same_origin(self.url, path):
+        if path.startswith(("http://", "https://")) and not http.same_origin(self.url, path):
             raise CorruptError("the list goes on at another host", place=host_of(self.url))
         return super().http_request(verb, path, *args, **kwargs)
 
@@ -124,7 +124,7 @@ class Api:
         with answer:
             if answer.is_redirect:
                 target = http.joined(url, answer.headers["Location"], self.host)
-                return Location(target, self._headers if same_origin(url, target) else {})
+                return Location(target, self._headers if http.same_origin(url, target) else {})
             if answer.status_code >= 400:
                 limited = http.rate_limit(answer) is not None
                 raise self._refusal(answer.status_code, f"the artifacts of job {job}", project, limited)

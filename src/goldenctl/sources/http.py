@@ -27,8 +27,8 @@ import urllib3.exceptions
 from requests.adapters import HTTPAdapter
 from urllib3.util import Retry
 
-from goldenctl.config import own_folder
 from goldenctl.errors import CorruptError, RateLimitError, SourceError
+from goldenctl.files import own_folder
 
 TIMEOUT = (10.0, 60.0)
 """Seconds to connect, and to wait for the next bytes."""
@@ -190,7 +190,7 @@ class _Session(requests.Session):
         return None
 
     def rebuild_auth(self, prepared_request: requests.PreparedRequest, response: requests.Response) -> None:
-        if origin(prepared_request.url or "") != origin(response.request.url or ""):
+        if not same_origin(prepared_request.url or "", response.request.url or ""):
             for name in SECRET_HEADERS:
                 prepared_request.headers.pop(name, None)
 
@@ -202,6 +202,11 @@ def origin(url: str) -> tuple[str, str, int]:
         return parts.scheme, parts.hostname or "", parts.port or {"https": 443, "http": 80}.get(parts.scheme, 0)
     except ValueError:
         return "", "", 0
+
+
+def same_origin(one: str, two: str) -> bool:
+    """Whether a token for one URL may go to the other."""
+    return origin(one) == origin(two)
 
 
 def joined(url: str, location: str, place: str) -> str:

@@ -15,8 +15,8 @@ from goldenctl.config import Settings
 from goldenctl.git import Repo
 from goldenctl.goldenfile import Document, DocumentError, read
 from goldenctl.model import Finding, Match, MatchLevel, Severity
+from goldenctl.sides import is_golden, key_of
 from goldenctl.sync import completeness, graph, landing
-from goldenctl.sync.goldens import is_golden, key_of
 from goldenctl.sync.history import Holdings, blobs_of, holdings
 from goldenctl.sync.mixture import is_mixture
 from goldenctl.sync.model import Audit, AuditedFile, Class, Landing, Lost, Source
@@ -73,7 +73,7 @@ class _Audit:
         places = {
             path: [side.get(path, "") for side in sides]
             for path in sorted(set().union(*sides))
-            if is_golden(self.settings, path)
+            if is_golden(path, self.settings)
         }
         needed = [blobs for blobs in places.values() if blobs[1] != blobs[3]]
         self._contents.update(self.repo.blobs(blob for blobs in needed for blob in blobs[1:] if blob))
@@ -87,7 +87,7 @@ class _Audit:
         if kind is None:
             return None
         both = self.landing.base != "" and base not in (downstream, upstream)
-        return AuditedFile(path, kind, key_of(self.settings, path), base, downstream, upstream, result, both_changed=both)
+        return AuditedFile(path, kind, key_of(path, self.settings), base, downstream, upstream, result, both_changed=both)
 
     def _class(self, path: str, base: str, downstream: str, upstream: str, result: str) -> Class | None:
         if result == downstream:

@@ -11,7 +11,7 @@ from goldenctl.config import Settings
 from goldenctl.git import Repo
 from goldenctl.goldenfile import DocumentError, read
 from goldenctl.model import GoldenKey
-from goldenctl.sync.goldens import key_of
+from goldenctl.sides import key_of
 from goldenctl.sync.history import blobs_of
 from goldenctl.sync.model import AuditedFile, Class, Completeness, Landing, Left
 
@@ -20,7 +20,7 @@ def check(repo: Repo, settings: Settings, landing: Landing, files: Sequence[Audi
     """Siblings left behind, and goldens out of step with the settings of their case."""
     after = blobs_of(repo, landing.sha, settings.root)
     changed = {f.path: f.key for f in files if f.key and f.changed and f.result and f.kind is not Class.FORMAT_ONLY}
-    keys = {path: key for path in after if (key := key_of(settings, path))}
+    keys = {path: key for path in after if (key := key_of(path, settings))}
     configs = _Configs(repo, blobs_of(repo, landing.downstream, settings.root), after)
     touched = {f.path: f for f in files if f.changed}
     return Completeness(

@@ -7,8 +7,9 @@ import shutil
 import sys
 from pathlib import Path
 
-from goldenctl.config import Settings, write_own
+from goldenctl.config import Settings
 from goldenctl.errors import RepoError
+from goldenctl.files import write_own
 from goldenctl.git import Repo
 from goldenctl.sync.driver import ATTRIBUTE, Policy
 

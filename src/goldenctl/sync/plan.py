@@ -15,8 +15,8 @@ from goldenctl.config import Settings
 from goldenctl.errors import RepoError, UsageError
 from goldenctl.git import Repo
 from goldenctl.model import Finding, Severity
+from goldenctl.sides import is_golden
 from goldenctl.sync.audit import Lint
-from goldenctl.sync.goldens import is_golden
 from goldenctl.sync.history import blobs_of, holdings, steps
 from goldenctl.sync.mixture import is_mixture
 from goldenctl.sync.report import finding_json
@@ -128,7 +128,7 @@ class _Planner:
     def files(self) -> tuple[PlannedFile, ...]:
         root = self.settings.root
         base, ours, tip = (blobs_of(self.repo, rev, root) for rev in (self.base, self.ours, self.tip))
-        touched = sorted(p for p in base.keys() | tip.keys() if base.get(p) != tip.get(p) and is_golden(self.settings, p))
+        touched = sorted(p for p in base.keys() | tip.keys() if base.get(p) != tip.get(p) and is_golden(p, self.settings))
         up, down = self._changes(self.tip), self._changes(self.ours)
         drivers = self._drivers(touched)
         had = holdings(self.repo, self.theirs, root)

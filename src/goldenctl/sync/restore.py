@@ -17,10 +17,10 @@ from goldenctl.config import Settings
 from goldenctl.errors import NotFoundError, UsageError
 from goldenctl.git import Repo
 from goldenctl.model import Action, Change, FileResult, Finding, GoldenKey, RefreshResult, Run
+from goldenctl.sides import is_golden, key_of
 from goldenctl.sources.archive import member
 from goldenctl.sources.objects import open_store
 from goldenctl.sync.audit import Lint, new_errors
-from goldenctl.sync.goldens import is_golden, key_of
 from goldenctl.sync.history import blobs_of, holdings
 from goldenctl.writeback import refusals
 
@@ -89,7 +89,7 @@ def before_reverted(repo: Repo, settings: Settings, rev: str) -> Origin:
         raise UsageError(f"{rev} has no parent: there is nothing before it")
     before = repo.commit_of(f"{reverted}^")
     old, new = (blobs_of(repo, at, settings.root) for at in (before, reverted))
-    touched = {path for path in old if old[path] != new.get(path) and is_golden(settings, path)}
+    touched = {path for path in old if old[path] != new.get(path) and is_golden(path, settings)}
     contents = dict(repo.blobs(new[path] for path in touched if path in new))
     left = {path: contents.get(new.get(path, "")) for path in touched}
     return Origin(Run(f"{reverted[:10]}^", "git", before, commit=before), {path: old[path] for path in touched}, left)
@@ -163,7 +163,7 @@ def paths_of(settings: Settings, origin: Iterable[str], wanted: Sequence[str], h
     out: dict[str, None] = {}
     for name in wanted:
         path = _from_top(settings, name, known, here)
-        inside = sorted(p for p in known if p.startswith(f"{path}/") and is_golden(settings, p))
+        inside = sorted(p for p in known if p.startswith(f"{path}/") and is_golden(p, settings))
         out |= dict.fromkeys(inside or [path])
     return list(out)
 
@@ -209,7 +209,7 @@ class Restorer:
         return Restoration(result, tuple(changes))
 
     def _file(self, path: str, old: bytes | None, new: bytes | None, refused: str) -> FileResult:
-        key = key_of(self.settings, path) or GoldenKey("", "", "", "")
+        key = key_of(path, self.settings) or GoldenKey("", "", "", "")
         if new is None:
             return FileResult(path, key, Action.MISSING, f"no such golden at {self.origin.run.ref}")
         digest = hashlib.sha256(new).hexdigest()

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from goldenctl.config import own_folder, refuse_link
 from goldenctl.errors import GoldenctlError, RepoError
+from goldenctl.files import own_folder, refuse_link
 from goldenctl.model import Change
 from goldenctl.writeback.journal import FOLDER, Journal, Step
 from goldenctl.writeback.paths import problem, refusals
