@@ -63,3 +63,37 @@ def test_a_closed_output_is_no_reason_for_a_traceback(tmp_path: Path) -> None:
         ["sh", "-c", command], cwd=tmp_path, env=os.environ | {"PYTHONPATH": source}, capture_output=True, text=True
     )
     assert (done.returncode, done.stderr) == (1, "")
+
+
+def _piped(folder: Path, command: str) -> tuple[int, str]:
+    """Exit code and stderr of a shell command in which ``goldenctl`` is ours."""
+    source = str(Path(__file__).resolve().parents[1] / "src")
+    ours = f'goldenctl() {{ {sys.executable} -m goldenctl "$@"; }}; {command}'
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", ours],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": source},
+        capture_output=True,
+        text=True,
+    )
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize("files", [1, 2000])
+@pytest.mark.parametrize("arguments", ["lint", "lint --format json", "lint --strict"])
+def test_a_reader_that_goes_away_changes_no_exit_code(tmp_path: Path, files: int, arguments: str) -> None:
+    for number in range(files):
+        (tmp_path / f"goldens/moe/a{number}").mkdir(parents=True)
+        (tmp_path / f"goldens/moe/a{number}/golden_values_dev_dgx_h100.json").write_text("{}")
+    assert _piped(tmp_path, f"goldenctl {arguments} | true") == (1, "")
+
+
+def test_a_table_whose_reader_goes_away_changes_no_exit_code(tmp_path: Path) -> None:
+    assert _piped(tmp_path, "goldenctl lint --list-rules | true") == (0, "")
+
+
+def test_a_result_that_nobody_can_keep_is_exit_4(tmp_path: Path) -> None:
+    (tmp_path / "goldens/moe/a").mkdir(parents=True)
+    code, said = _piped(tmp_path, "goldenctl lint > /dev/full")
+    assert code == 4
+    assert said == "error: No space left on device\n"

@@ -14,6 +14,7 @@ import pytest
 from typer.main import get_command
 
 from goldenctl.cli.app import COMMANDS, build
+from goldenctl.version import __version__
 from tests.product.world import tree, walk
 
 TOP = Path(__file__).resolve().parent.parent
@@ -126,6 +127,14 @@ def test_a_command_that_is_only_shown_exists_with_the_options_it_is_given(page: 
     known = {name for p in command.params for name in p.opts} | {"--help"}
     given = {re.split(r"[=)'\"]", word)[0] for word in words if word.startswith("--")}
     assert given <= known, f"{page}: {line} has no {', '.join(given - known)}"
+
+
+def test_pages_name_one_repository_and_the_version_they_are_of() -> None:
+    pages = "\n".join(p.read_text("utf-8") for p in (*PAGES, TOP / "README.md"))
+    assert set(re.findall(r"uses: (\S*/goldenctl@\S+)", pages)) == {f"goldenctl/goldenctl@v{__version__}"}
+    assert set(re.findall(r"repo: (\S+/goldenctl)\n +rev: (\S+)", pages)) == {
+        ("https://github.com/goldenctl/goldenctl", f"v{__version__}")
+    }
 
 
 def test_the_reference_is_what_the_code_makes() -> None:

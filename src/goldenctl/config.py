@@ -11,10 +11,10 @@ from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from goldenctl import allowed
 from goldenctl.errors import ConfigError, UsageError
 from goldenctl.files import OWN
 from goldenctl.layout import DEFAULT_LAYOUT, Layout
-from goldenctl.words import nearest
 
 MEGATRON_ROOT = "tests/functional_tests/test_cases"
 DEFAULT_PLATFORMS = ("dgx_h100", "dgx_gb200", "dgx_a100")
@@ -193,6 +193,9 @@ class Settings:
         UsageError
             The settings name none, and none was recognised.
         """
+        if not self.root and (self.top / "HEAD").is_file() and (self.top / "objects").is_dir():
+            hint = "git clone . ../work && cd ../work"
+            raise UsageError("a bare repository has no work tree, and goldenctl works in one", place=str(self.top), hint=hint)
         if not self.root:
             hint = 'cd to the repository, or set root in goldenctl.toml, e.g. root = "goldens"'
             raise UsageError("no folder of golden files here", place=str(self.top), hint=hint)
@@ -225,6 +228,8 @@ _TABLES: dict[str, type] = {
     "mlflow": MlflowSettings,
     "store": StoreSettings,
 }
+_ENTRIES: dict[str, Any] = {"per_file_ignores": (), "metrics": ""}
+"""Tables in these tables → a value of the kind their entries have."""
 _PLAIN = ("root", "layout", "platforms", "environments", "catalog", "archive")
 
 
@@ -248,11 +253,11 @@ def load(start: Path) -> Settings:
     top = find_top(start)
     for folder in _upwards(start.absolute(), top):
         own = folder / "goldenctl.toml"
-        if own.is_file():
+        if _is_there(own):
             return _settings(top, own, _read(own))
         project = folder / "pyproject.toml"
-        if project.is_file():
-            table = _read(project).get("tool", {}).get("goldenctl")
+        if _is_there(project):
+            table = allowed.table(_read(project).get("tool", {}), str(project), "tool").get("goldenctl")
             if table is not None:
                 return _settings(top, project, table)
     return _settings(top, None, {})
@@ -263,22 +268,30 @@ def _upwards(start: Path, top: Path) -> list[Path]:
     return folders[: folders.index(top) + 1] if top in folders else [start]
 
 
+def _is_there(path: Path) -> bool:
+    """Whether something has the name of a settings file; what cannot be read, a folder or a dangling link, is said then."""
+    return path.exists() or path.is_symlink()
+
+
 def _read(path: Path) -> dict[str, Any]:
     import tomllib  # a tree without settings need not load it
 
     try:
         return tomllib.loads(path.read_text("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as exc:
+    except OSError as exc:
+        raise ConfigError(f"cannot be read: {exc.strerror}", place=str(path)) from exc
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as exc:
         raise ConfigError(f"cannot be read: {exc}", place=str(path)) from exc
 
 
 def _settings(top: Path, source: Path | None, table: Mapping[str, Any]) -> Settings:
     place = str(source) if source else "built-in settings"
-    _known(table, (*_PLAIN, *_TABLES, "tolerance"), place, "")
+    table = allowed.table(table, place, "tool.goldenctl")
+    allowed.known(table, (*_PLAIN, *_TABLES, "tolerance"), place, "")
     values: dict[str, Any] = {}
     for name in _PLAIN:
         if name in table:
-            values[name] = _typed(table[name], getattr(Settings(top), name), f"{place}: {name}")
+            values[name] = allowed.typed(table[name], getattr(Settings(top), name), f"{place}: {name}")
     for name, kind in _TABLES.items():
         if name in table:
             values[name] = _table(table[name], kind, place, name)
@@ -289,24 +302,25 @@ def _settings(top: Path, source: Path | None, table: Mapping[str, Any]) -> Setti
         values["root"] = _recognise(top)
         settings = Settings(top, source=str(source or ""), **values)
     settings = replace(settings, root=PurePosixPath(settings.root).as_posix() if settings.root else "")
-    for name, path in (("root", settings.root), ("catalog", settings.catalog), ("lint.baseline", settings.lint.baseline)):
-        _inside(path, f"{place}: {name}")
-    _told_apart(settings.layout, place)
+    _check_paths(settings, place)
+    allowed.layout(settings.layout, f"{place}: layout")
     return settings
 
 
-def _told_apart(layout: str, place: str) -> None:
-    """Refuse a layout that no golden fits, or that all of a case's goldens fit alike."""
-    Layout(layout).parse("")
-    for part in ("{test_case}", "{platform}"):
-        if part not in layout:
-            raise ConfigError(f"{layout!r} has no {part}", place=f"{place}: layout", hint=f"for example {DEFAULT_LAYOUT}")
+def _check_paths(settings: Settings, place: str) -> None:
+    for name, path in (("root", settings.root), ("catalog", settings.catalog), ("lint.baseline", settings.lint.baseline)):
+        allowed.inside(path, f"{place}: {name}")
+    store = settings.store or StoreSettings()
+    files = {"catalog": settings.catalog} | _named({"lint.baseline": settings.lint.baseline, "store.metadata": store.metadata})
+    for name, path in files.items():
+        allowed.a_file(path, settings.top, f"{place}: {name}")
+    for name, path in _named({"root": settings.root, "archive": settings.archive, "store.data": store.data}).items():
+        allowed.a_folder(path, settings.top, f"{place}: {name}")
 
 
-def _inside(path: str, place: str) -> None:
-    """A settings file comes with any branch that is pulled: what it names is read and written below the top only."""
-    if path.startswith(("/", "~")) or ".." in path.replace("\\", "/").split("/") or not path.isprintable():
-        raise ConfigError(f"{path!r} leads out of the repository", place=place, hint="name a path below its top")
+def _named(places: Mapping[str, str]) -> dict[str, str]:
+    """Those that the settings name, and that are on this machine."""
+    return {name: path for name, path in places.items() if path and "://" not in path}
 
 
 def _recognise(top: Path) -> str:
@@ -314,60 +328,28 @@ def _recognise(top: Path) -> str:
 
 
 def _table(table: Any, kind: type, place: str, name: str) -> Any:
-    if not isinstance(table, Mapping):
-        raise ConfigError(f"[tool.goldenctl.{name}] must be a table", place=place)
-    normal = {k.replace("-", "_"): v for k, v in table.items()}
-    known = [f.name for f in fields(kind)]
-    _known(normal, known, place, f"{name}.")
+    normal = {k.replace("-", "_"): v for k, v in allowed.table(table, place, f"tool.goldenctl.{name}").items()}
+    allowed.known(normal, [f.name for f in fields(kind)], place, f"{name}.")
     default = kind()
-    return kind(**{k: _typed(v, getattr(default, k), f"{place}: {name}.{k}") for k, v in normal.items()})
+    values = {}
+    for key, value in normal.items():
+        values[key] = allowed.typed(value, getattr(default, key), f"{place}: {name}.{key}", _ENTRIES.get(key, ""))
+    return kind(**values)
 
 
 def _tolerances(table: Any, place: str) -> dict[str, Tolerance]:
-    if not isinstance(table, Mapping):
-        raise ConfigError("[tool.goldenctl.tolerance] must be a table", place=place)
     out: dict[str, Tolerance] = {}
-    for metric, entry in table.items():
+    for metric, entry in allowed.table(table, place, "tool.goldenctl.tolerance").items():
         base = HARNESS_TOLERANCES.get(metric.partition("@")[0], Tolerance())
         if not isinstance(entry, Mapping):
             raise ConfigError(f"tolerance of {metric!r} must be a table", place=place, hint='"lm loss" = { rtol = 0.02 }')
-        _known(entry, [f.name for f in fields(Tolerance)], place, f"tolerance.{metric}.")
+        allowed.known(entry, [f.name for f in fields(Tolerance)], place, f"tolerance.{metric}.")
         merged = {f.name: getattr(base, f.name) for f in fields(Tolerance)}
         for key, value in entry.items():
             like = 0 if key == "bad_steps" else merged[key]
-            merged[key] = _typed(value, like, f"{place}: tolerance.{metric}.{key}")
+            merged[key] = allowed.typed(value, like, f"{place}: tolerance.{metric}.{key}")
             if key in _CHOICES and value not in _CHOICES[key]:
                 hint = f"one of {', '.join(_CHOICES[key])}"
                 raise ConfigError(f"unknown {key} {value!r}", place=f"{place}: tolerance.{metric}", hint=hint)
         out[metric] = Tolerance(**merged)
     return out
-
-
-def _known(table: Mapping[str, Any], known: tuple[str, ...] | list[str], place: str, prefix: str) -> None:
-    for key in table:
-        if key not in known:
-            hint = f"did you mean {prefix}{nearest(key, known, 0.0)}?"
-            raise ConfigError(f"unknown key {prefix}{key}", place=place, hint=hint)
-
-
-def _typed(value: Any, like: Any, place: str) -> Any:
-    """``value`` checked against the type of ``like``; lists of text become tuples."""
-    if isinstance(like, tuple):
-        if isinstance(value, list) and all(isinstance(v, str) for v in value):
-            return tuple(value)
-        raise ConfigError(f"must be a list of text, not {value!r}", place=place)
-    if isinstance(like, Mapping):
-        if not isinstance(value, Mapping):
-            raise ConfigError(f"must be a table, not {value!r}", place=place)
-        return {k: tuple(v) if isinstance(v, list) else v for k, v in value.items()}
-    if isinstance(like, bool) or isinstance(value, bool):
-        fits = isinstance(like, bool) and isinstance(value, bool)
-    elif isinstance(like, float):
-        fits = isinstance(value, int | float) and 0 <= value < float("inf")
-    elif isinstance(like, int):
-        fits = isinstance(value, int) and value >= 0
-    else:
-        fits = isinstance(value, str)
-    if not fits:
-        raise ConfigError(f"must be {type(like).__name__}, not {value!r}", place=place)
-    return value

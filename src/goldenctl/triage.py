@@ -19,6 +19,7 @@ from goldenctl.candidates import Known
 from goldenctl.collect import Collected
 from goldenctl.compare import MetricDiff, compare
 from goldenctl.config import Settings, Tolerance
+from goldenctl.errors import RepoError
 from goldenctl.goldenfile import Document, DocumentError, read
 from goldenctl.model import Artifact, Candidate, Conclusion, GoldenKey, Job
 from goldenctl.selection import Selection
@@ -204,9 +205,13 @@ class _Judge:
     def candidate(self, candidate: Candidate, job: Job | None) -> Row:
         """The row of a golden file that was delivered."""
         key, path = candidate.key, candidate.path
-        golden = sides.on_disk(self._settings, path)
         config = testconfig.beside(self._settings.top / path)
-        outcome, detail, moved = self._values(candidate, golden, config)
+        golden: bytes | None = None
+        try:
+            golden = sides.on_disk(self._settings, path)
+            outcome, detail, moved = self._values(candidate, golden, config)
+        except RepoError as exc:
+            outcome, detail, moved = Outcome.REGRESSION, f"cannot be compared: the golden {exc.fact}", ()
         conclusion = job.conclusion if job else Conclusion.UNKNOWN
         outcome, detail = _with_conclusion(outcome, detail, conclusion)
         name = job.name if job else candidate.artifact.name if candidate.artifact else candidate.member

@@ -82,7 +82,7 @@ def test_sql_that_writes_or_reaches_out_or_is_wrong_is_wrong_use(path: Path, que
 
 
 def test_a_query_without_a_result_prints_nothing(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["catalog", "sql", ""]) == 0
+    assert main(["catalog", "sql", "CREATE TEMP TABLE mine (x INTEGER)"]) == 0
     assert capsys.readouterr().out.strip() == ""
 
 
@@ -109,3 +109,22 @@ def test_a_missing_catalog_ends_with_exit_code_4(tmp_path: Path, capsys: pytest.
 def test_a_catalog_with_nothing_but_a_schema_answers(tmp_path: Path) -> None:
     record_refresh(tmp_path / "c.duckdb", RefreshResult("r", (), ()), {})
     assert sql(tmp_path / "c.duckdb", "SELECT * FROM golden_value").rows() == []
+
+
+@pytest.mark.parametrize(
+    ("query", "count"),
+    [("", 0), (" ", 0), ("/* nothing */", 0), (";", 0), ("SELECT 1; SELECT 2", 2), ("SELECT 1; SELEC", None)],
+)
+def test_a_query_is_one_statement(query: str, count: int | None, path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["catalog", "sql", query]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("error: the query failed: " if count is None else f"error: {count} statements, and one is answered")
+    assert "  next: " in err
+
+
+@pytest.mark.parametrize(
+    "query", ["SELECT 1;", "SELECT ';'", "SELECT 1 -- one; two", "FROM (PIVOT series ON metric USING count(*))"]
+)
+def test_one_statement_is_answered_however_it_is_written(query: str, path: Path) -> None:
+    assert len(sql(path, query)) >= 1

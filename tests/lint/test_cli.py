@@ -55,6 +55,41 @@ def test_a_folder_stands_for_the_golden_files_in_it(repo: ScratchRepo) -> None:
     assert main(["lint", "goldens/gpt"]) == 1
 
 
+@pytest.mark.parametrize("named", ["elsewhere", "/", ".."])
+def test_a_folder_that_has_nothing_to_do_with_root_is_exit_2(
+    named: str, repo: ScratchRepo, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (repo.top / "elsewhere").mkdir()
+    assert main(["lint", named]) == 2
+    out, err = capsys.readouterr()
+    place = named if named == "elsewhere" else str(Path(named).resolve())
+    assert out == ""
+    assert err.startswith(f"error: {place}: no golden files: root is {repo.top}/goldens\n  next: ")
+
+
+def test_a_folder_around_root_and_an_empty_one_in_it_are_linted(repo: ScratchRepo, capsys: pytest.CaptureFixture[str]) -> None:
+    (repo.top / "goldens/new").mkdir()
+    assert main(["lint", "."]) == 1
+    assert main(["lint", "goldens/new"]) == 0
+    assert capsys.readouterr().out.endswith("\n0 golden files in order\n")
+
+
+@pytest.mark.parametrize(
+    ("path", "code", "said"),
+    [
+        ("notes.json", 0, "1 golden files in order"),
+        ("README.md", 1, "README.md: GV002 not JSON"),
+        ("goldens/notes.json", 1, "goldens/notes.json: GV005 the path names no golden: it does not fit {model}/"),
+    ],
+)
+def test_a_file_that_is_named_is_checked_whatever_its_name(
+    path: str, code: int, said: str, repo: ScratchRepo, capsys: pytest.CaptureFixture[str]
+) -> None:
+    repo.write({path: b"# notes" if path == "README.md" else GOOD})
+    assert main(["lint", path]) == code
+    assert capsys.readouterr().out.startswith(said)
+
+
 def test_paths_are_relative_to_where_one_stands(repo: ScratchRepo, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(repo.top / "goldens/gpt/case")
     assert main(["lint", "golden_values_dev_dgx_a100.json"]) == 1
@@ -117,12 +152,41 @@ def test_known_findings_may_shrink_and_never_grow(repo: ScratchRepo, capsys: pyt
     assert main(["lint", "--baseline", "known.json"]) == 0
 
 
-def test_a_broken_or_missing_baseline_is_exit_2(repo: ScratchRepo, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_baseline_is_exit_2(repo: ScratchRepo, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["lint", "--baseline", "none.json"]) == 2
     assert "goldenctl lint --write-baseline" in capsys.readouterr().err
-    for text in ("{", "[]", '{"version": 9, "findings": {}}', '{"version": 1, "findings": {"a": 3}}'):
-        repo.write({"known.json": text})
-        assert main(["lint", "--baseline", "known.json"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (b"{", "not JSON at line 1, column 2"),
+        (b'{"version": 1,\n "findings": nil}', "not JSON at line 2, column 14"),
+        (b"\xff", "not UTF-8"),
+        (b"[" * 100_000, "nested too deeply"),
+        (b"[]", "the whole is a list, not an object"),
+        (b'{"findings": {}}', "its version is None, and 1 is known"),
+        (b'{"version": 9, "findings": {}}', "its version is 9, and 1 is known"),
+        (b'{"version": 1}', "findings is missing, not an object"),
+        (b'{"version": 1, "findings": {"a": 3}}', "findings of 'a' is a number, not an object"),
+        (b'{"version": 1, "findings": {"a": {"GV001": []}}}', "GV001 of 'a' is a list, not an object"),
+        (b'{"version": 1, "findings": {"a": {"GV001": {"m": "x"}}}}', "GV001 of 'm' in 'a' is not a count"),
+        (b'{"version": 1, "findings": {"a": {"GV001": {"m": true}}}}', "GV001 of 'm' in 'a' is not a count"),
+        (b'{"version": 1, "findings": {"a": {"GV001": {"m": -1}}}}', "GV001 of 'm' in 'a' is not a count"),
+    ],
+)
+def test_a_baseline_of_another_form_is_exit_2_with_what_is_wrong_in_it(
+    text: bytes, said: str, repo: ScratchRepo, capsys: pytest.CaptureFixture[str]
+) -> None:
+    repo.write({"known.json": text})
+    assert main(["lint", "--baseline", "known.json"]) == 2
+    err = f"error: known.json: is no baseline file: {said}\n  next: goldenctl lint --write-baseline makes it anew\n"
+    assert capsys.readouterr() == ("", err)
+
+
+def test_a_baseline_that_is_a_folder_is_exit_2(repo: ScratchRepo, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["lint", "--baseline", "goldens"]) == 2
+    assert capsys.readouterr().err.startswith("error: goldens: the baseline cannot be read: Is a directory\n  next: ")
 
 
 def test_against_a_revision_a_vanished_metric_is_an_error(repo: ScratchRepo, capsys: pytest.CaptureFixture[str]) -> None:

@@ -150,6 +150,22 @@ def test_gv004_finds_a_grid_that_does_not_describe_the_steps(raw: bytes, kind: s
 
 
 @pytest.mark.parametrize(
+    ("raw", "said"),
+    [
+        (grid(1, 3, 1, {"1": 1.0, "2": 2.0, "03": 3.0}), "'lm loss': step '03' is to be written '3'"),
+        (grid(0, 2, 1, {"-0": 1.0, "1": 2.0, "2": 3.0}), "'lm loss': step '-0' is to be written '0'"),
+        (grid(1, 1e30, 1, {"1": 1.0, "2": 2.0, "3": 3.0}), "'lm loss': end_step is 1e+30, not an integer"),
+        (grid(1.0, 3, 1, {"1": 1.0, "2": 2.0, "3": 3.0}), "'lm loss': start_step is 1.0, not an integer"),
+        (grid(1, "3", 1, {"1": 1.0, "2": 2.0, "3": 3.0}), "'lm loss': end_step is the string '3', not an integer"),
+        (grid(1, 3, None, {"1": 1.0, "2": 2.0, "3": 3.0}), "'lm loss': step_interval is missing"),
+    ],
+)
+def test_gv004_says_what_is_not_written_as_the_harness_writes_it(raw: bytes, said: str) -> None:
+    (only,) = (f for f in lint.check(PATH, raw, settings()) if f.rule == "GV004")
+    assert only.message == said
+
+
+@pytest.mark.parametrize(
     "raw",
     [
         grid(1, 10, 5, {"1": 1.0, "5": 2.0, "10": 3.0}),

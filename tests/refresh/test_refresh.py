@@ -367,3 +367,29 @@ def test_a_tracking_server_that_is_down_is_said_once_and_fails_nothing(case: Cas
     case.deliver({H100: GOOD})
     assert case.refresh() == 0
     assert capsys.readouterr().err.count("MLflow: the refresh is not logged") == 1
+
+
+A100 = "moe/case_a/golden_values_dev_dgx_a100.json"
+
+
+@pytest.mark.parametrize(
+    ("only", "expected"),
+    [
+        ("all", (1, {H100: "written", A100: "written", GB200: "refused"})),
+        ("drifted", (1, {H100: "written", GB200: "refused"})),
+        ("nonfinite", (0, {H100: "written"})),
+        ("missing", (0, {A100: "written"})),
+    ],
+)
+def test_a_golden_that_cannot_be_read_is_a_refusal_of_its_own_and_stops_no_other(
+    case: Case, told: Json, only: str, expected: tuple[int, dict[str, str]]
+) -> None:
+    loop = case.repo.top / ROOT / GB200
+    loop.unlink()
+    loop.symlink_to(loop.name)
+    case.repo.commit({}, "a link to itself")
+    case.deliver({H100: GOOD, GB200: GOOD, A100: GOOD})
+    code, result = told("--only", only)
+    assert (code, actions(result)) == expected
+    if GB200 in expected[1]:
+        assert reason(result, GB200) == "the golden here cannot be read: Too many levels of symbolic links"

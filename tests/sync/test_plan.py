@@ -161,3 +161,24 @@ def test_an_audit_names_the_run_that_the_catalog_saw_deliver_the_values(
     capsys.readouterr()
     assert main(["-C", top, "sync", "audit", "HEAD", "--format", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["files"][0]["source"]["run"] == "tree:run-12"
+
+
+@pytest.mark.parametrize("size", ["0", "-1"])
+def test_a_slice_of_no_commits_is_wrong_use(
+    size: str, history: Make, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(history({A: V1}).repo.top)
+    assert main(["sync", "plan", "--slice", size]) == 2
+    assert "--slice" in capsys.readouterr().err
+
+
+def test_a_bare_repository_is_wrong_use_with_the_way_to_a_work_tree(
+    tmp_path: Path, history: Make, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    history({A: V1}).repo.git("clone", "-q", "--bare", ".", str(tmp_path / "bare.git"))
+    monkeypatch.chdir(tmp_path / "bare.git")
+    assert main(["sync", "plan"]) == 2
+    assert capsys.readouterr().err == (
+        f"error: {tmp_path}/bare.git: a bare repository has no work tree, and goldenctl works in one\n"
+        "  next: git clone . ../work && cd ../work\n"
+    )

@@ -127,6 +127,21 @@ def test_a_job_without_an_artifact_crashed_and_an_expired_one_is_said(world: Wor
     }
 
 
+def test_a_golden_that_cannot_be_read_is_a_verdict_of_its_own_and_stops_no_other(world: World) -> None:
+    for case in ("moe/loop", "moe/sound"):
+        world.golden(case)
+        world.job(case, GOLDEN, conclusion="success")
+    loop = world.repo.top / TEXT.format(case="moe/loop", platform="dgx_h100", variant="")
+    loop.unlink()
+    loop.symlink_to(loop.name)
+    got = world.triage("--format", "json")
+    assert got.code == 1
+    assert {r["case"]: (r["verdict"], r["detail"]) for r in got.json["jobs"]} == {
+        "moe/loop": ("regression", "cannot be compared: the golden cannot be read: Too many levels of symbolic links"),
+        "moe/sound": ("passed", ""),
+    }
+
+
 def test_an_artifact_that_cannot_be_trusted_is_infrastructure(world: World) -> None:
     world.golden("moe/tiny")
     world.job("moe/tiny", GOLDEN)

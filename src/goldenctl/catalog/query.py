@@ -81,6 +81,7 @@ def sql(path: Place, query: str, wait: float = store.WAIT) -> pl.DataFrame:
 def ask(connection: duckdb.DuckDBPyConnection, query: str) -> pl.DataFrame:
     """As :func:`sql`, on an open catalog."""
     try:
+        _one_statement(connection, query)
         return frame(connection, query)
     except (
         duckdb.ProgrammingError,
@@ -91,6 +92,15 @@ def ask(connection: duckdb.DuckDBPyConnection, query: str) -> pl.DataFrame:
         duckdb.OutOfMemoryException,
     ) as exc:
         raise UsageError(f"the query failed: {exc}", hint="goldenctl catalog sql 'SHOW TABLES'") from exc
+
+
+def _one_statement(connection: duckdb.DuckDBPyConnection, query: str) -> None:
+    found = connection.extract_statements(query)
+    written = [s for s in found if s.query]  # a PIVOT is two statements, and neither has a text
+    if not found or len(written) > 1:
+        raise UsageError(
+            f"{len(written)} statements, and one is answered at a time", hint="goldenctl catalog sql 'SHOW TABLES'"
+        )
 
 
 def export(path: Place, folder: Path, wait: float = store.WAIT) -> list[Path]:

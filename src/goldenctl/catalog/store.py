@@ -25,7 +25,7 @@ import duckdb
 from filelock import FileLock, Timeout
 
 from goldenctl.catalog.places import Lake, Place
-from goldenctl.errors import CatalogBusyError, CatalogError
+from goldenctl.errors import CatalogBusyError, CatalogError, UsageError
 from goldenctl.files import OWN, own_folder, refuse_link, write_own
 
 WAIT = 30.0
@@ -156,6 +156,8 @@ def _make_folder(path: Path) -> None:
 @contextmanager
 def turnstile(path: Path, wait: float) -> Iterator[float]:
     """Hold the lock file; yields the moment at which the wait is over."""
+    if path.is_dir():
+        raise UsageError("is a folder, and a catalog is a file", place=str(path), hint="name a file in it, or one to be made")
     deadline = time.monotonic() + wait
     lock = FileLock(f"{path}.lock")
     try:

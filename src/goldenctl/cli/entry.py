@@ -7,9 +7,13 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
 
 from goldenctl.cli import output
 from goldenctl.errors import ExitCode, GoldenctlError
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer as Buffer
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -75,22 +79,41 @@ def guarded(action: Callable[[], int]) -> int:
     except KeyboardInterrupt:
         output.error("interrupted; every file is whole, as it was or as it was to be\n  next: run the command again")
         return int(ExitCode.INTERRUPTED)
-    except BrokenPipeError:
-        # The reader of stdout went away (head, less): nothing is wrong with the work itself.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        return int(ExitCode.OK)
     except OSError as exc:
         # A full disk, a file that nobody may read: whatever no place nearer to it has foreseen.
         output.error(f"{exc.filename}: {exc.strerror}" if exc.filename else str(exc.strerror or exc))
         return int(ExitCode.STATE)
 
 
+class _Pipe(io.FileIO):
+    """An output whose reader may go away (``head``, ``less``): the rest is dropped, the work and its exit code stay."""
+
+    def write(self, data: Buffer) -> int:
+        """Write to the reader, or to nobody once it is gone; a full disk is said once and nothing more goes there."""
+        try:
+            return super().write(data)
+        except OSError as exc:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self.fileno())
+            if not isinstance(exc, BrokenPipeError):
+                raise
+            return super().write(data)
+
+
+def _output(stream: TextIO | None) -> TextIO:
+    """The stream as it is to be written to."""
+    if stream is None:  # closed by the caller, so that nobody hears what is said
+        return Path(os.devnull).open("w", encoding="utf-8")
+    raw = io.BufferedWriter(_Pipe(stream.fileno(), "w", closefd=False))
+    # Names need not be UTF-8, nor the terminal.
+    return io.TextIOWrapper(raw, stream.encoding, "backslashreplace", line_buffering=stream.isatty() or stream is sys.stderr)
+
+
+def _flushed(code: int) -> int:
+    sys.stdout.flush()
+    return code
+
+
 def entry() -> None:
     """Console script: run and leave with the exit code."""
-    for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:  # closed by the caller, so that nobody hears what is said
-            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - as long as the process lives
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # names need not be UTF-8, nor the terminal
-    sys.exit(main())
+    sys.stdout, sys.stderr = _output(sys.stdout), _output(sys.stderr)
+    sys.exit(guarded(lambda: _flushed(main())))

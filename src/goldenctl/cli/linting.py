@@ -71,6 +71,9 @@ def list_rules() -> int:
 def _settings(options: LintOptions) -> config.Settings:
     settings = config.load(Path.cwd())
     own = settings.lint
+    named = {"select": own.select, "ignore": own.ignore} | {f"per-file-ignores.{g}": r for g, r in own.per_file_ignores.items()}
+    for key, rules in named.items():
+        lint.known(rules, f"{settings.source}: lint.{key}")
     chosen = replace(own, select=options.select or own.select, ignore=(*own.ignore, *options.ignore))
     return replace(settings, lint=chosen)
 

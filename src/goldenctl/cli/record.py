@@ -19,6 +19,8 @@ def command(
 ) -> int:
     """Store a run's observed values in the catalog without touching files.
 
+    Exit code 1 when a file of the run could not be placed; each is named with its reason.
+
     Example: goldenctl record --from-job github:34695381473
     """
     from goldenctl import api, config
@@ -38,7 +40,9 @@ def command(
         complete = complete and not found.problems
         rows.append((found.run.ref, len(placed.candidates), done.new, len(placed.unplaced)))
     _print(rows, format)
-    return ExitCode.OK if complete else ExitCode.SOURCE
+    if not complete:
+        return ExitCode.SOURCE
+    return ExitCode.FINDINGS if any(unplaced for *_, unplaced in rows) else ExitCode.OK
 
 
 def _print(rows: list[tuple[str, int, int, int]], format: output.Format) -> None:

@@ -26,7 +26,7 @@ app = typer.Typer(help="Plan a sync of upstream into downstream, or audit one.",
 def plan_command(
     upstream: Annotated[str, typer.Option(help="Branch that is brought in; the settings' by default.")] = "",
     downstream: Annotated[str, typer.Option(help="Branch that receives; the settings' by default.")] = "",
-    slice: Annotated[int, typer.Option(help="Upstream commits of the sync; the settings' by default.")] = 0,
+    slice: Annotated[int | None, typer.Option(min=1, help="Upstream commits of the sync; the settings' by default.")] = None,
     form: options.Form = Format.TABLE,
 ) -> int:
     """Name the oldest slice of upstream that downstream lacks, and what its merge would do to goldens.

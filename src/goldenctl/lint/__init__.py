@@ -9,7 +9,7 @@ from __future__ import annotations
 from goldenctl.config import Settings
 from goldenctl.lint.block import REPAIR
 from goldenctl.lint.check import check
-from goldenctl.lint.rules import RULES, Rule
+from goldenctl.lint.rules import RULES, Rule, known
 from goldenctl.lint.tree import Checked, check_files, golden_files, read
 from goldenctl.model import Finding, Fixed
 
@@ -24,6 +24,7 @@ __all__ = [
     "check_files",
     "fix",
     "golden_files",
+    "known",
     "read",
 ]
 

@@ -7,14 +7,17 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from goldenctl.errors import ConfigError, RepoError
 from goldenctl.files import write_own
+from goldenctl.goldenfile import describe
 from goldenctl.model import Finding
 
 Known = Mapping[tuple[str, str, str], int]
 """(path, rule, metric) → number of places."""
 _VERSION = 1
+_HINT = "goldenctl lint --write-baseline makes it anew"
 
 
 def load(path: Path) -> Known:
@@ -26,19 +29,47 @@ def load(path: Path) -> Known:
         It is missing, or not of the known form.
     """
     try:
-        table = json.loads(path.read_text("utf-8"))
-        if table["version"] != _VERSION:
-            raise ConfigError(f"baseline version {table['version']!r} is not known", place=str(path))
-        return {
-            (file, rule, metric): int(count)
-            for file, rules in table["findings"].items()
-            for rule, metrics in rules.items()
-            for metric, count in metrics.items()
-        }
+        text = path.read_text("utf-8")
     except FileNotFoundError as exc:
-        raise ConfigError("there is no such baseline file", place=str(path), hint="goldenctl lint --write-baseline") from exc
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as exc:
-        raise ConfigError(f"is no baseline file: {exc!r}", place=str(path), hint="goldenctl lint --write-baseline") from exc
+        raise ConfigError("there is no such baseline file", place=str(path), hint=_HINT) from exc
+    except OSError as exc:
+        raise ConfigError(f"the baseline cannot be read: {exc.strerror}", place=str(path), hint="name a file") from exc
+    except UnicodeDecodeError as exc:
+        raise ConfigError("is no baseline file: not UTF-8", place=str(path), hint=_HINT) from exc
+    try:
+        return _entries(_decoded(text))
+    except ValueError as exc:
+        raise ConfigError(f"is no baseline file: {exc}", place=str(path), hint=_HINT) from exc
+
+
+def _decoded(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as exc:
+        raise ValueError(f"not JSON at line {exc.lineno}, column {exc.colno}") from exc
+    except RecursionError as exc:
+        raise ValueError("nested too deeply") from exc
+
+
+def _entries(value: Any) -> Known:
+    """The known findings of a decoded baseline; ValueError says what is not of its form."""
+    table = _table(value, "the whole")
+    if table.get("version") != _VERSION:
+        raise ValueError(f"its version is {table.get('version')!r}, and {_VERSION} is known")
+    out: dict[tuple[str, str, str], int] = {}
+    for file, rules in _table(table.get("findings"), "findings").items():
+        for rule, metrics in _table(rules, f"findings of {file!r}").items():
+            for metric, number in _table(metrics, f"{rule} of {file!r}").items():
+                if type(number) is not int or number < 0:
+                    raise ValueError(f"{rule} of {metric!r} in {file!r} is not a count")
+                out[file, rule, metric] = number
+    return out
+
+
+def _table(value: Any, name: str) -> dict[str, Any]:
+    if isinstance(value, dict):
+        return value
+    raise ValueError(f"{name} is {'missing' if value is None else describe(value)}, not an object")
 
 
 def count(findings: Iterable[Finding]) -> Counter[tuple[str, str, str]]:

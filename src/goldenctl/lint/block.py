@@ -187,7 +187,8 @@ def _sane(block: Block) -> bool:
 def _grid_mistake(block: Block, grid: Sequence[Any]) -> tuple[str, str] | None:
     for name, value in zip(GRID_KEYS, grid, strict=True):
         if type(value) is not int:
-            return f"{name} is {'missing' if value is None else describe(value)}", "grid"
+            told = repr(value) if type(value) is float else describe(value)
+            return f"{name} is {'missing' if value is None else f'{told}, not an integer'}", "grid"
     start, end, interval = grid
     if interval <= 0:
         return f"step_interval is {interval}", "grid"
@@ -203,6 +204,9 @@ def _key_mistake(block: Block, start: int, end: int, interval: int) -> tuple[str
     if bad is not None:
         return f"step {bad[:20]!r} is no integer", "steps"
     steps = block.steps()
+    odd = next((k for k, step in zip(block.keys, steps, strict=True) if k != str(step)), None)
+    if odd is not None:
+        return f"step {odd!r} is to be written {str(int(odd))!r}", "steps"
     out = next(((a, b) for a, b in pairwise(steps) if a >= b), None)
     if out:
         return f"steps do not ascend: {out[1]} stands behind {out[0]}", "steps"

@@ -20,7 +20,7 @@ def files(paths: Sequence[Path], settings: Settings) -> list[str]:
     Raises
     ------
     UsageError
-        There is no such file, folder or root.
+        There is no such file, folder or root, or a folder has nothing to do with root.
     """
     if not paths:
         return golden_files(settings)
@@ -28,13 +28,21 @@ def files(paths: Sequence[Path], settings: Settings) -> list[str]:
     for path in paths:
         shown = _from_top(path, settings.top)
         if path.is_dir():
-            folder = "" if shown == "." else shown.rstrip("/") + "/"
-            found |= dict.fromkeys(f for f in golden_files(settings) if f.startswith(folder))
+            found |= dict.fromkeys(_below(shown, golden_files(settings), settings))
         elif path.exists() or path.is_symlink():
             found[shown] = None
         else:
             raise UsageError("no such file or folder", place=str(path), hint=_nearest(path, settings))
     return list(found)
+
+
+def _below(folder: str, known: Sequence[str], settings: Settings) -> list[str]:
+    """Those of the golden files that lie in a folder named from the top."""
+    inside, root = ("" if name == "." else name.rstrip("/") + "/" for name in (folder, settings.root))
+    if not (inside.startswith(root) or root.startswith(inside)):
+        hint = "name a file, or a folder in it; goldenctl lint checks all golden files below root"
+        raise UsageError(f"no golden files: root is {settings.root_path}", place=folder, hint=hint)
+    return [path for path in known if path.startswith(inside)]
 
 
 def _from_top(path: Path, top: Path) -> str:

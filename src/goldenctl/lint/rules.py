@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -18,7 +19,7 @@ class Rule:
     code: str
     severity: Severity
     finds: str
-    """What it finds, one line, as ``goldenctl lint --rules`` prints it."""
+    """What it finds, one line, as ``goldenctl lint --list-rules`` prints it."""
     opt_in: bool = False
 
 
@@ -43,11 +44,23 @@ RULES = {
 }
 
 
+def known(codes: Iterable[str], place: str = "") -> None:
+    """Refuse a code that no rule has.
+
+    Raises
+    ------
+    UsageError
+        With the nearest code as the hint.
+    """
+    for code in codes:
+        if code not in RULES:
+            hint = f"did you mean {nearest(code, RULES, 0.0)}?"
+            raise UsageError(f"unknown lint rule {code!r}", place=place, hint=hint)
+
+
 @lru_cache(maxsize=64)
 def _selected(select: tuple[str, ...], ignore: tuple[str, ...]) -> frozenset[str]:
-    for code in (*select, *ignore):
-        if code not in RULES:
-            raise UsageError(f"unknown lint rule {code!r}", hint=f"did you mean {nearest(code, RULES, 0.0)}?")
+    known((*select, *ignore))
     chosen = set(select) or {r.code for r in RULES.values() if not r.opt_in}
     return frozenset(chosen - set(ignore))
 
@@ -71,6 +84,7 @@ def for_path(settings: LintSettings, path: str) -> frozenset[str]:
     from fnmatch import fnmatchcase
 
     for glob, ignored in settings.per_file_ignores.items():
+        known(ignored, f"per-file-ignores.{glob}")
         if fnmatchcase(path, glob):
             codes -= set(ignored)
     return codes

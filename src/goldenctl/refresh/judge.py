@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from goldenctl import compare, goldenfile, lint, testconfig, verify
 from goldenctl.config import Settings
+from goldenctl.errors import RepoError
 from goldenctl.goldenfile import Document, DocumentError
 from goldenctl.model import Action, Candidate, Change, FileResult, Finding, Fixed, Match, Severity
 from goldenctl.refresh.options import Options, Scope
@@ -41,13 +42,16 @@ class Judge:
 
     def judge(self, candidate: Candidate, replicates: Sequence[Candidate] = ()) -> Verdict:
         """The verdict on a candidate; never raises for bad content."""
-        old = self._worktree.read(candidate.path)
         fixed = Fixed(candidate.content)
         if self._options.fix:
             fixed = lint.fix(candidate.path, candidate.content, self._settings)
         content = fixed.content
         findings = tuple(lint.check(candidate.path, content, self._settings))
         base = replace(self._base(candidate, findings, fixed), matches=self._matches(candidate.path, content))
+        try:
+            old = self._worktree.read(candidate.path)
+        except RepoError as exc:
+            return _refused(base, f"the golden here {exc.fact}", content)
         reason = self._refusal(candidate, content, old, findings, replicates)
         if reason:
             return _refused(base, reason, content)

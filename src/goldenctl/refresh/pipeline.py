@@ -12,6 +12,7 @@ from goldenctl import candidates as placing
 from goldenctl import lint, trailers, writeback
 from goldenctl.candidates import Placed
 from goldenctl.config import Settings
+from goldenctl.errors import RepoError
 from goldenctl.git import Repo
 from goldenctl.model import (
     Action,
@@ -118,8 +119,15 @@ class _Targets:
             self._wanted = {p: k for p, k in keys.items() if options.selection.takes(k) and self._non_finite(p)}
 
     def _non_finite(self, path: str) -> bool:
-        raw = self._worktree.read(path) or b""
+        raw = self._read(path) or b""
         return any(f.rule == "GV001" for f in lint.check(path, raw, self._settings))
+
+    def _read(self, path: str) -> bytes | None:
+        """A golden's bytes, None when there is none; one that cannot be read is as an empty one, and the judge refuses it."""
+        try:
+            return self._worktree.read(path)
+        except RepoError:
+            return b""
 
     def may_need(self, artifact: Artifact) -> bool:
         """Whether to fetch an artifact, as far as its job tells."""
@@ -144,7 +152,7 @@ class _Targets:
         """Whether a candidate is for a golden asked for."""
         if not self._options.selection.takes(candidate.key):
             return False
-        golden = self._worktree.read(candidate.path)
+        golden = self._read(candidate.path)
         match self._options.only:
             case Only.NONFINITE:
                 return self._wanted is not None and candidate.path in self._wanted
