@@ -140,7 +140,7 @@ def _order(candidate: Candidate) -> tuple[int, list[int], str]:
 
 def _in_place(run: Run, artifact: Artifact, member: Member, known: Known) -> Candidate | None:
     """The candidate of a git revision, whose files have their golden path already, old spellings included."""
-    prefix = known.settings.root.rstrip("/") + "/" if known.settings.root else ""
+    prefix = known.settings.prefix
     if run.provider != "git" or not member.name.startswith(prefix):
         return None
     relative = member.name.removeprefix(prefix)

@@ -14,9 +14,9 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from goldenctl.errors import GoldenctlError, RepoError
-from goldenctl.files import own_folder, refuse_link
+from goldenctl.files import OWN, own_folder, refuse_link
 from goldenctl.model import Change
-from goldenctl.writeback.journal import FOLDER, Journal, Step
+from goldenctl.writeback.journal import Journal, Step
 from goldenctl.writeback.paths import problem, refusals
 
 __all__ = ["apply", "recover", "refusals"]
@@ -114,7 +114,7 @@ def recover(top: Path, *, step: Step = _quiet) -> list[str]:
     RepoError
         The journal cannot be used, the disk refused, or another process is writing now.
     """
-    if not (top / FOLDER / "journal").exists():
+    if not (top / OWN / "journal").exists():
         return []
     try:
         with _lock(top):
@@ -150,7 +150,7 @@ def _finish(journal: Journal) -> tuple[bool, list[str]]:
 
 
 def _own_folder(top: Path) -> None:
-    folder = top / FOLDER
+    folder = top / OWN
     if folder.is_symlink():
         raise RepoError("is a link", place=str(folder), hint="make it a folder: goldenctl keeps its journal there")
     own_folder(folder)
@@ -159,9 +159,9 @@ def _own_folder(top: Path) -> None:
 @contextlib.contextmanager
 def _lock(top: Path) -> Iterator[None]:
     try:
-        refuse_link(top / FOLDER)
-        refuse_link(top / FOLDER / "writeback.lock")
-        with FileLock(top / FOLDER / "writeback.lock", timeout=_WAIT):
+        refuse_link(top / OWN)
+        refuse_link(top / OWN / "writeback.lock")
+        with FileLock(top / OWN / "writeback.lock", timeout=_WAIT):
             yield
     except Timeout as exc:
         raise RepoError(

@@ -25,10 +25,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from goldenctl.errors import RepoError
+from goldenctl.files import OWN
 from goldenctl.model import Change
 from goldenctl.writeback.paths import problem
 
-FOLDER = ".goldenctl"
 Step = Callable[[str], None]
 """Called with a word after each step that changes the disk; tests stop the process there."""
 
@@ -62,7 +62,7 @@ class Journal:
     def __init__(self, top: Path, step: Step) -> None:
         self.top = top
         self.step = step
-        self.folder = top / FOLDER / "journal"
+        self.folder = top / OWN / "journal"
         self.entries: tuple[Entry, ...] = ()
         self.created: tuple[str, ...] = ()
         """Folders this write-back creates, outermost first."""
