@@ -121,6 +121,22 @@ def test_a_table_fits_eighty_columns_and_widens_with_the_window(repo: ScratchRep
     assert f"gpt/{CASE}/golden_values_dev_dgx_h100.json" in wide
 
 
+@pytest.mark.parametrize("columns", [10, 30, 40])
+def test_a_window_with_no_room_for_the_columns_has_a_line_for_each_cell(repo: ScratchRepo, columns: int) -> None:
+    for command in (["diff", "HEAD~1", "HEAD"], ["verify", "--against", "HEAD~1"]):
+        lines = plain(in_terminal(repo.top, columns, *command)).splitlines()
+        golden = next(line for line in lines if line.startswith("golden "))
+        assert golden.split()[1].endswith(f"gpt/{CASE}/golden_values_dev_dgx_h100.json")
+        assert any(line.endswith(" different") for line in lines)
+
+
+def test_a_width_that_is_no_number_is_no_width(repo: ScratchRepo) -> None:
+    done = subprocess.run(
+        [*ENTRY, "diff", "HEAD~1", "HEAD"], cwd=repo.top, env=os.environ | SOURCE | {"COLUMNS": "wide"}, capture_output=True
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
 def test_a_word_that_asks_for_work_is_red_on_a_terminal(repo: ScratchRepo) -> None:
     assert "\x1b[31mdifferent" in in_terminal(repo.top, 200, "verify", "--against", "HEAD~1")
     assert "\x1b[32midentical" in in_terminal(repo.top, 200, "verify", "--against", "HEAD")

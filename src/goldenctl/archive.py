@@ -39,8 +39,8 @@ def store_run(store: ObjectStore, run: Run, fetched: Iterable[Fetched]) -> Archi
 
     Raises
     ------
-    SourceError
-        The archive cannot be written; objects already stored stay and are found again.
+    RepoError, SourceError
+        The archive, a folder or a bucket, cannot be written; objects already stored stay and are found again.
     """
     entries: list[dict[str, Any]] = []
     stored = size = 0

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from goldenctl.catalog import sql
+from goldenctl.catalog import parsing, rows, sql, transfer
 from goldenctl.catalog.query import TABLES
 from tests.catalog.world import FIRST, H100, World
 
@@ -38,3 +38,10 @@ def test_the_examples_in_sql_run(filled: World) -> None:
     assert len(queries) == 2
     for query in queries:
         assert sql(filled.path, query).width == 3
+
+
+def test_what_a_stop_costs_is_what_is_stored_at_once() -> None:
+    store = Path(__file__).parents[2] / "docs" / "store.md"
+    portion, batch, few = parsing._PORTION >> 20, rows.BATCH_BYTES >> 20, parsing.WORTH_A_PROCESS
+    assert f"in portions of {portion} MiB of JSON ({batch} MiB where fewer than {few} are new)" in DOCS
+    assert f"copy pieces of {transfer.PIECE:,} values" in store.read_text("utf-8")

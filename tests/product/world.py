@@ -82,7 +82,7 @@ ROWS = {
     "sync audit": row("sync audit sync:2026-04-28"),
     "restore": row(f"restore {NAN} --from main --yes", writes=True, codes={"none": 4, "read-only": 1, "locked": 4}),
     "record": row("record --from-job ci-run", codes={"read-only": 4, "locked": 4}),
-    "archive": row("archive --from-job ci-run --to kept", writes=True, codes={"read-only": 3}),
+    "archive": row("archive --from-job ci-run --to kept", writes=True),
     "report": row("report main WORKTREE --to report.md", writes=True),
     "install": row("install", writes=True, codes={"none": 4}),
     "merge-driver": row(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -14,7 +15,7 @@ import boto3
 import pytest
 
 from goldenctl.cli.entry import main
-from goldenctl.errors import CorruptError, NotFoundError, SourceError, UsageError
+from goldenctl.errors import CorruptError, NotFoundError, RepoError, UsageError
 from goldenctl.sources.objects import FolderStore, ObjectStore, open_store
 from tests.conftest import ScratchRepo
 from tests.doubles.github import GithubDouble
@@ -185,14 +186,31 @@ def test_files_half_written_by_a_killed_writer_are_no_objects(tmp_path: Path) ->
 @pytest.mark.skipif(os.geteuid() == 0, reason="root writes everywhere")
 def test_an_archive_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
-    with pytest.raises(SourceError, match="cannot be written"):
+    with pytest.raises(RepoError, match="cannot be written"):
         FolderStore(tmp_path).put_once("objects/a", b"a")
 
 
 def test_an_archive_below_a_file_cannot_be_written_and_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
-    with pytest.raises(SourceError, match="cannot be written"):
+    with pytest.raises(RepoError, match="cannot be written"):
         FolderStore(tmp_path / "file").put_once("objects/a", b"a")
+
+
+def test_a_full_disk_is_exit_4_and_leaves_nothing_half_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(handle: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    golden = tmp_path / "run/gpt/case/golden_values_dev_dgx_h100.json"
+    golden.parent.mkdir(parents=True)
+    golden.write_bytes(b"{}")
+    (tmp_path / "goldens").mkdir()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(os, "fsync", full)
+    assert main(["archive", "--from-job", "run", "--to", "kept"]) == 4
+    assert "cannot be written: No space left on device" in capsys.readouterr().err
+    assert [p for p in (tmp_path / "kept").rglob("*") if p.is_file()] == []
 
 
 @pytest.mark.parametrize("place", ["", "gs://bucket/x", "https://x.example/y"])

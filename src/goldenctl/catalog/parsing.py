@@ -100,7 +100,7 @@ class Parsing:
             self._queue.put(None)
         except (EOFError, pickle.UnpicklingError, OSError):
             said = process.stderr.read().decode("utf-8", "replace").strip().splitlines()
-            fact, hint = said[-1] if said else "a parsing process ended early", "run the command again: it goes on where it was"
+            fact, hint = said[-1] if said else "a parsing process ended early", "run the command again: what is stored is kept"
             self._queue.put(RepoError(fact, place=str(self._repo.top), hint=hint))
         finally:
             process.stdout.close()

@@ -58,7 +58,7 @@ def build(
     store: options.Store = None,
     format: options.Form = output.Format.TABLE,
 ) -> int:
-    """Fill the catalog from git history; a build that was stopped goes on where it was.
+    """Fill the catalog from git history; a build that was stopped keeps the portions it has stored.
 
     Example: goldenctl catalog build
     """

@@ -10,9 +10,14 @@ import re
 import sys
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from goldenctl.markdown import escape, line
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from goldenctl.cli.shorten import Fitted
 
 
 class Format(StrEnum):
@@ -106,7 +111,7 @@ def table(
     spare: Sequence[int] = (),
     form: Format = Format.TABLE,
 ) -> None:
-    """Print rows as a table that fits the window, 80 columns where there is none, or as Markdown.
+    """Print rows as a table that fits the window, or cell by cell where it has no room for the columns; or as Markdown.
 
     Parameters
     ----------
@@ -123,17 +128,29 @@ def table(
     if form is Format.MARKDOWN:
         result(markdown(columns, rows, right=right))
         return
-    from rich import box
     from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
 
     from goldenctl.cli.shorten import fit
 
-    width = None if terminal() else int(os.environ.get("COLUMNS", "0")) or _natural_width(columns, rows)
+    asked = os.environ.get("COLUMNS", "")
+    width = None if terminal() else (int(asked) if asked.isdecimal() else 0) or _natural_width(columns, rows)
     console = Console(file=sys.stdout, width=width, highlight=False, no_color=None if terminal() else True)
     rows = [[harmless(cell) for cell in row] for row in rows]
     fitted = fit(columns, rows, console.width, spare)
+    if not fitted.readable:
+        _stacked(console, columns, rows, title)
+        return
+    _drawn(console, columns, fitted, right, title)
+    left_out = [c for i, c in enumerate(columns) if i not in fitted.widths]
+    if left_out:
+        note(f"the window has no room for {', '.join(left_out)}: widen it, or --format json")
+
+
+def _drawn(console: Console, columns: Sequence[str], fitted: Fitted, right: Sequence[int], title: str) -> None:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
     drawn = Table(box=box.SIMPLE_HEAD, title=title or None, title_justify="left", pad_edge=False)
     for i, room in fitted.widths.items():
         side: Literal["left", "right"] = "right" if i in right else "left"
@@ -141,9 +158,19 @@ def table(
     for row in fitted.rows:
         drawn.add_row(*(Text(cell, style=MEANING.get(cell, "")) for cell in row))
     console.print(drawn)
-    left_out = [c for i, c in enumerate(columns) if i not in fitted.widths]
-    if left_out:
-        note(f"the window has no room for {', '.join(left_out)}: widen it, or --format json")
+
+
+def _stacked(console: Console, columns: Sequence[str], rows: Sequence[Sequence[str]], title: str) -> None:
+    """One line a cell that says something, and an empty one after each row."""
+    from rich.text import Text
+
+    lines = [Text(title), Text("")] if title else [Text("")]
+    wide = max(map(len, columns))
+    for row in rows:
+        named = [(name, cell) for name, cell in zip(columns, row, strict=True) if cell]
+        lines += [*(Text.assemble(f"{name:<{wide}}  ", (cell, MEANING.get(cell, ""))) for name, cell in named), Text("")]
+    for text in lines:
+        console.print(text, soft_wrap=True)
 
 
 def _natural_width(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> int:

@@ -32,6 +32,8 @@ class Fitted:
     """Index of each column that is shown, in order → its width."""
     rows: list[list[str]]
     """Cells of these columns."""
+    readable: bool
+    """Whether the window has room for the least of each column."""
 
 
 def below_root(path: str) -> str:
@@ -72,7 +74,8 @@ def fit(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int, spare
             kept.remove(i)
     widths = dict(zip(kept, _shared([natural[i] for i in kept], [least[i] for i in kept], width), strict=True))
     names = {i for i in kept if columns[i] in NAMES}
-    return Fitted(widths, [[middle(row[i], widths[i]) if i in names else row[i] for i in kept] for row in rows])
+    shown = [[middle(row[i], widths[i]) if i in names else row[i] for i in kept] for row in rows]
+    return Fitted(widths, shown, _total(list(widths.values())) <= width)
 
 
 def _least(column: str, natural: int) -> int:

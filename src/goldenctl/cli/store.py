@@ -39,7 +39,7 @@ def _file(catalog: Path | None) -> Path:
 
 @app.command()
 def push(catalog: options.Catalog = None, wait: options.LockWait = 30.0, format: options.Form = output.Format.TABLE) -> int:
-    """Copy what the catalog file has and the store lacks, and verify it; a push that was stopped goes on where it was.
+    """Copy what the catalog file has and the store lacks, and verify it; a stopped push keeps what has arrived.
 
     Example: goldenctl store push
     """

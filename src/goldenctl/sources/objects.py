@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
 
-from goldenctl.errors import NotFoundError, SourceError, UsageError
+from goldenctl.errors import NotFoundError, RepoError, SourceError, UsageError
 from goldenctl.sources import lacking
 
 
@@ -16,7 +16,15 @@ class ObjectStore(Protocol):
     """A flat space of keys with ``/`` in them."""
 
     def put_once(self, key: str, content: bytes) -> bool:
-        """Store an object unless its key exists; whether this call stored it."""
+        """Store an object unless its key exists; whether this call stored it.
+
+        Raises
+        ------
+        RepoError
+            A folder cannot be written.
+        SourceError
+            A bucket cannot be reached or written.
+        """
 
     def get(self, key: str) -> bytes:
         """The object's bytes.
@@ -82,7 +90,9 @@ class FolderStore:
             finally:
                 Path(name).unlink()
         except OSError as exc:
-            raise SourceError(f"cannot be written: {exc.strerror}", place=str(target), hint="name another --to") from exc
+            raise RepoError(
+                f"cannot be written: {exc.strerror}", place=str(target), hint="make room, or name another --to"
+            ) from exc
         return True
 
     def get(self, key: str) -> bytes:
