@@ -199,8 +199,9 @@ def _columns(body: str) -> list[list[str]]:
 def python() -> str:
     """A function for every command, and the object whose methods answer with Polars frames."""
     parts = [NOTE + "# Python\n", _text(goldenctl.api)]
-    for name, function in vars(goldenctl.api).items():
-        if inspect.isfunction(function) and function.__module__ == goldenctl.api.__name__ and not name.startswith("_"):
+    for name in goldenctl.api.__all__:
+        function = getattr(goldenctl.api, name)
+        if inspect.isfunction(function):
             parts.append(f"### api.{name}\n\n```python\n{name}{_signature(function)}\n```\n\n{_text(function)}")
     parts += ["## Catalog\n", "```python\nimport goldenctl\n\ncatalog = goldenctl.open_catalog()\ncatalog.syncs()\n```\n"]
     parts.append(_text(goldenctl.open_catalog))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import inspect
 import json
+import keyword
 import os
 import subprocess
 import sys
@@ -34,6 +35,62 @@ def test_every_command_has_a_twin_of_its_name_with_types_and_a_docstring(name: s
     assert inspect.getdoc(twin)
     unresolved = set(inspect.signature(twin).parameters) | {"return"}
     assert set(twin.__annotations__) == unresolved
+
+
+OUTPUT: Mapping[str, str] = {
+    "--format": "the result is a value",
+    "--yes": "nobody is asked: what writes goldens has write=True",
+    "--list-rules": "goldenctl.lint.RULES has them",
+    "--exit-code": "the result says what differs",
+}
+"""Options of any command that say how a result is shown or asked for, and why no twin has them."""
+EXCEPTIONS: Mapping[tuple[str, str], str] = {
+    ("refresh", "--dry-run"): "the twin plans unless write=True",
+    ("restore", "--dry-run"): "the twin plans unless write=True",
+    ("refresh", "--report"): "goldenctl.api.report draws a refresh by its id",
+    ("report", "--to"): "the twin returns the report, goldenctl.report draws it",
+    ("verify", "--require"): "chooses the exit code; the result's below(level) has the files",
+    ("diff", "--metric"): "chooses the lines shown; goldenctl.diff.rows takes metrics",
+    ("diff", "--sort"): "orders the lines shown; goldenctl.diff.rows takes sort",
+    ("diff", "--top"): "chooses the lines shown, and a slice of the rows is the same",
+    ("diff", "--threshold"): "chooses the lines shown; goldenctl.diff.rows takes threshold",
+    ("triage", "--all"): "chooses the lines shown; the result has all rows",
+    ("tolerance", "--for"): "words the settings shown; goldenctl.tolerance.settings_block takes the scope",
+    ("capture", "--output"): "the twin returns the document, whose render gives the bytes",
+    ("capture", "--force"): "the twin writes no file that could be in the way",
+}
+"""Command and option → why its twin has no such parameter; everything else it must have."""
+
+
+def parameter_of(option: str) -> str:
+    """The parameter an option is in Python."""
+    name = option.removeprefix("--").replace("-", "_")
+    return f"{name}_" if keyword.iskeyword(name) else name
+
+
+def lacking() -> dict[tuple[str, str], str]:
+    """Command and option → the parameter its twin does not have."""
+    found = {}
+    for name, command in COMMANDS.items():
+        has = inspect.signature(getattr(goldenctl.api, name.replace(" ", "_").replace("-", "_"))).parameters
+        for parameter in command.params:
+            option = max(parameter.opts, key=len)
+            if parameter.param_type_name == "option" and option != "--help" and parameter_of(option) not in has:
+                found[name, option] = parameter_of(option)
+    return found
+
+
+def test_a_twin_has_a_parameter_for_every_option_of_its_command() -> None:
+    assert {k: v for k, v in lacking().items() if k[1] not in OUTPUT and k not in EXCEPTIONS} == {}
+
+
+def test_an_option_that_a_twin_may_lack_is_lacking() -> None:
+    found = lacking()
+    assert [k for k in EXCEPTIONS if k not in found] == []
+    assert [o for o in OUTPUT if o not in {option for _, option in found}] == []
+    assert [
+        o for o in OUTPUT for name in COMMANDS if any(o in p.opts for p in COMMANDS[name].params) and (name, o) not in found
+    ] == []
 
 
 def test_no_function_of_the_library_is_without_a_command() -> None:
@@ -88,10 +145,10 @@ def test_the_twins_say_what_the_commands_say(
     assert api.drift(GOLDEN)[0] == []
     assert api.sync_plan().missing == 0
     assert len(api.sync_audit("sync:2026-04-28").files) == 42
-    assert [f.action.value for f in api.restore([NAN], source="main").files] == ["written"]
+    assert [f.action.value for f in api.restore([NAN], from_="main").files] == ["written"]
     assert len(api.report("main", "WORKTREE").entries) == 8
     assert len(api.catalog_export(top / "parquet")) == 15
-    assert api.install(diff=False)
+    assert api.install(merge_driver=True)
     assert not api.merge_driver(Path(GOLDEN), Path(GOLDEN), Path(OTHER), GOLDEN).conflict
     assert "lm loss" in api.textconv(Path(NAN).read_bytes())
 

@@ -12,6 +12,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from goldenctl import collect, config
+from goldenctl.api.reporting import of_sides
 from goldenctl.cli import reporting
 from tests.conftest import ScratchRepo, golden_json
 from tests.report.conftest import LOSS, ROOT, SPEED
@@ -66,7 +67,7 @@ def write(repo: ScratchRepo) -> Path:
     settings = config.load(repo.top)
     old, new = (collect.open_side(name, settings) for name in ("HEAD~1", "HEAD"))
     path = repo.top / "report.html"
-    reporting.write(reporting.of_sides(old, new, settings), path)
+    reporting.write(of_sides(old, new, settings), path)
     return path
 
 

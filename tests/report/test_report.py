@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from goldenctl import collect, config
-from goldenctl.cli import reporting
+from goldenctl.api import reporting
 from goldenctl.compare import MetricDiff
 from goldenctl.report import Entry, Fact, Report, html, markdown
 from goldenctl.report.figures import number, percent

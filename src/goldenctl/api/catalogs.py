@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from goldenctl import config
+from goldenctl.api.twin import AsOf, Days, Share, Some, Words, twin
+from goldenctl.errors import UsageError
 from goldenctl.git import Repo
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     import polars as pl
 
     from goldenctl.catalog.build import Built
@@ -21,123 +22,223 @@ if TYPE_CHECKING:
     from goldenctl.catalog.transfer import Moved
     from goldenctl.catalog.upkeep import Cleaned, StoreStatus
 
-Words = Sequence[str]
-"""Names as on the command line; empty means all."""
+_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
-def place(store: bool | None = None, as_of: str = "", settings: config.Settings | None = None) -> Place:
+def place(
+    store: bool | None = None,
+    as_of: AsOf = "",
+    settings: config.Settings | None = None,
+    catalog: str | Path | None = None,
+) -> Place:
     """The catalog file or the shared store, as the settings and the arguments say."""
     from goldenctl.catalog.places import chosen
 
-    return chosen(settings or config.load(Path.cwd()), store=store, as_of=as_of)
+    file = Path(catalog) if catalog else None
+    return chosen(settings or config.load(Path.cwd()), catalog=file, store=store, as_of=str(as_of))
 
 
-def _shared(settings: config.Settings, as_of: str = "") -> Lake:
+def _shared(as_of: AsOf = "") -> Lake:
     from goldenctl.catalog.places import shared
 
-    return shared(settings, as_of)
+    return shared(config.load(Path.cwd()), str(as_of))
 
 
-def catalog_build(branches: Words = ()) -> Built:
+def _file(catalog: str | Path | None) -> Path:
+    return Path(catalog).absolute() if catalog else config.load(Path.cwd()).catalog_path
+
+
+@twin
+def catalog_build(
+    branch: Words = (), *, catalog: str | Path | None = None, lock_wait: Share = 30.0, store: bool | None = None
+) -> Built:
     """Fill the catalog from git history."""
     from goldenctl.catalog import build
 
     settings = config.load(Path.cwd())
-    return build.build(Repo(settings.top), settings, place(settings=settings), branches)
+    return build.build(Repo(settings.top), settings, place(store, settings=settings, catalog=catalog), branch, wait=lock_wait)
 
 
-def catalog_update(branches: Words = ()) -> Built:
+@twin
+def catalog_update(
+    branch: Words = (), *, catalog: str | Path | None = None, lock_wait: Share = 30.0, store: bool | None = None
+) -> Built:
     """Take in what is new in git since the last build."""
     from goldenctl.catalog import build
 
     settings = config.load(Path.cwd())
-    return build.update(Repo(settings.top), settings, place(settings=settings), branches)
+    return build.update(Repo(settings.top), settings, place(store, settings=settings, catalog=catalog), branch, wait=lock_wait)
 
 
-def catalog_status(*, store: bool | None = None, as_of: str = "") -> Status:
+@twin
+def catalog_status(
+    *, catalog: str | Path | None = None, lock_wait: Share = 30.0, store: bool | None = None, as_of: AsOf = ""
+) -> Status:
     """What the catalog holds."""
     from goldenctl.catalog.query import status
 
-    return status(place(store, as_of))
+    return status(place(store, as_of, catalog=catalog), lock_wait)
 
 
-def catalog_sql(query: str, *, store: bool | None = None, as_of: str = "") -> pl.DataFrame:
+@twin
+def catalog_sql(
+    query: str, *, catalog: str | Path | None = None, lock_wait: Share = 30.0, store: bool | None = None, as_of: AsOf = ""
+) -> pl.DataFrame:
     """The rows of one query that can only read."""
     from goldenctl.catalog.query import sql
 
-    return sql(place(store, as_of), query)
+    return sql(place(store, as_of, catalog=catalog), query, lock_wait)
 
 
-def catalog_export(to: Path, *, store: bool | None = None, as_of: str = "") -> list[Path]:
+@twin
+def catalog_export(
+    to: str | Path,
+    *,
+    catalog: str | Path | None = None,
+    lock_wait: Share = 30.0,
+    store: bool | None = None,
+    as_of: AsOf = "",
+) -> list[Path]:
     """Copy every table into a Parquet file and name the files."""
     from goldenctl.catalog.query import export
 
-    return export(place(store, as_of), to)
+    return export(place(store, as_of, catalog=catalog), Path(to), lock_wait)
 
 
-def store_push() -> tuple[Moved, ...]:
+@twin
+def store_push(*, catalog: str | Path | None = None, lock_wait: Share = 30.0) -> tuple[Moved, ...]:
     """Copy what the catalog file has and the shared store lacks, and verify it."""
     from goldenctl.catalog.transfer import push
 
-    settings = config.load(Path.cwd())
-    return push(settings.catalog_path, _shared(settings))
+    return push(_file(catalog), _shared(), lock_wait)
 
 
-def store_pull(*, as_of: str = "") -> tuple[Moved, ...]:
+@twin
+def store_pull(*, catalog: str | Path | None = None, as_of: AsOf = "", lock_wait: Share = 30.0) -> tuple[Moved, ...]:
     """Copy what the shared store has, or had, and the catalog file lacks, and verify it."""
     from goldenctl.catalog.transfer import pull
 
-    settings = config.load(Path.cwd())
-    return pull(_shared(settings, as_of), settings.catalog_path)
+    return pull(_shared(as_of), _file(catalog), lock_wait)
 
 
-def store_status() -> StoreStatus:
+@twin
+def store_status(*, last: Days = 5, lock_wait: Share = 30.0) -> StoreStatus:
     """Versions, files, bytes and last writers of the shared store."""
     from goldenctl.catalog.upkeep import status
 
-    return status(_shared(config.load(Path.cwd())))
+    return status(_shared(), last, lock_wait)
 
 
-def store_compact() -> tuple[int, int]:
+@twin
+def store_compact(*, lock_wait: Share = 30.0) -> tuple[int, int]:
     """Merge small files of the shared store: how many there were, and how many there are."""
     from goldenctl.catalog.upkeep import compact
 
-    return compact(_shared(config.load(Path.cwd())))
+    return compact(_shared(), lock_wait)
 
 
-def store_clean(older_than: datetime, *, dry_run: bool = False) -> Cleaned:
-    """Remove versions of the shared store before a moment, and files that no version has."""
+@twin
+def store_clean(older_than: AsOf, *, dry_run: bool = False, lock_wait: Share = 30.0) -> Cleaned:
+    """Remove versions of the shared store older than an age (``30d``) or a moment, and files that no version has."""
     from goldenctl.catalog.upkeep import clean
 
-    return clean(_shared(config.load(Path.cwd())), older_than, dry_run=dry_run)
+    return clean(_shared(), limit(str(older_than)), dry_run=dry_run, wait=lock_wait)
 
 
-def log(path: str, *, branch: str = "", metric: str = "", store: bool | None = None, as_of: str = "") -> pl.DataFrame:
+def limit(text: str) -> datetime:
+    """The moment that an age such as ``30d``, or a text in ISO 8601, names.
+
+    Raises
+    ------
+    UsageError
+        It names none.
+    """
+    age = re.fullmatch(r"(\d{1,6})([mhdw])", text)
+    if age:
+        return datetime.now(UTC) - timedelta(**{_UNITS[age[2]]: int(age[1])})
+    from goldenctl.catalog.places import moment
+
+    try:
+        return moment(text)
+    except UsageError as exc:
+        raise UsageError(f"{text!r} is neither an age nor a moment", hint="30d, 12h, 2w, or 2026-05-01T08:00") from exc
+
+
+@twin
+def log(path: str, *, branch: str = "", metric: str = "", store: bool | None = None, as_of: AsOf = "") -> pl.DataFrame:
     """The revisions of goldens and what each changed; see :meth:`goldenctl.catalog.api.Catalog.log`."""
     from goldenctl.catalog.api import Catalog
 
-    return Catalog(place(store, as_of)).log(path, branch, metric)
+    found = Catalog(place(store, as_of)).log(path, branch, metric)
+    if metric and found.is_empty():
+        need_metrics([path], [metric], place(store, as_of))
+    return found
 
 
-def blame(path: str, *, branch: str = "", store: bool | None = None, as_of: str = "") -> pl.DataFrame:
+@twin
+def blame(path: str, *, branch: str = "", store: bool | None = None, as_of: AsOf = "") -> pl.DataFrame:
     """Metric by metric the commit, sync and run of today's values."""
     from goldenctl.catalog.api import Catalog
 
     return Catalog(place(store, as_of)).blame(path, branch)
 
 
+@twin
 def drift(
-    path: str = "*",
+    paths: Some = ("*",),
     *,
+    metric: Words = (),
     branch: str = "",
-    metric: str = "",
-    threshold: float = 0.05,
+    threshold: Share = 0.05,
+    budget: Share | None = None,
     store: bool | None = None,
-    as_of: str = "",
+    as_of: AsOf = "",
 ) -> tuple[list[Change], list[Drift]]:
-    """Lasting changes of each metric's level, and how far it has come since the first golden."""
+    """Lasting changes of each metric's level, and how far it has come since the first golden.
+
+    With ``budget`` only the metrics that have come farther than this share.
+    """
+    from itertools import product
+
     from goldenctl.catalog.drift import drift as stage
     from goldenctl.catalog.store import reading
 
-    with reading(place(store, as_of)) as connection:
-        return stage(connection, path, branch=branch, metric=metric, threshold=threshold)
+    changes: list[Change] = []
+    drifts: list[Drift] = []
+    catalog = place(store, as_of)
+    with reading(catalog) as connection:
+        for path, only in product(paths, metric or [""]):
+            more = stage(connection, path, branch=branch, metric=only, threshold=threshold)
+            changes += [c for c in more[0] if c not in changes]
+            drifts += [d for d in more[1] if d not in drifts]
+    need_metrics(paths, [m for m in metric if m not in {d.metric for d in drifts}], catalog)
+    return changes, [d for d in drifts if budget is None or abs(d.rel_drift) > budget]
+
+
+_METRICS = """SELECT DISTINCT s.metric FROM series AS s WHERE s.document IN (
+    SELECT document FROM revision WHERE golden IN (SELECT unnest($goldens))
+    UNION SELECT document FROM observation WHERE golden IN (SELECT unnest($goldens)))"""
+
+
+def need_metrics(paths: Words, metrics: Words, catalog: Place) -> None:
+    """Refuse a metric that none of these goldens ever had.
+
+    Raises
+    ------
+    UsageError
+        One is none; the nearest name is given.
+    """
+    if not metrics:
+        return
+    from goldenctl.catalog.log import goldens_named
+    from goldenctl.catalog.store import reading
+    from goldenctl.words import nearest
+
+    with reading(catalog) as connection:
+        goldens = sorted({g for path in paths for g in goldens_named(connection, path)})
+        known = sorted(name for (name,) in connection.execute(_METRICS, {"goldens": goldens}).fetchall())
+    for name in metrics:
+        if name not in known:
+            near = nearest(name, known, 0.0) if known else ""
+            hint = f"did you mean {near!r}?" if near else "take a golden with metrics"
+            raise UsageError(f"no golden in question has the metric {name!r}", hint=hint)

@@ -13,15 +13,11 @@ import typer
 from goldenctl.cli import options, output
 from goldenctl.cli.output import Format
 from goldenctl.coverage import State
-from goldenctl.errors import CatalogError, ExitCode, UsageError
+from goldenctl.errors import ExitCode
 
 if TYPE_CHECKING:
-    from goldenctl.config import Settings
     from goldenctl.coverage import Cell, Coverage
-    from goldenctl.recipes import Row
 
-RECIPES = "tests/test_utils/recipes/**/*.yaml"
-"""Where a Megatron-LM checkout has its recipes."""
 MARKS = {
     State.PRESENT: "ok",
     State.MISSING: "MISSING",
@@ -50,15 +46,16 @@ def command(
     """
     from goldenctl import collect, config
     from goldenctl import coverage as stage
+    from goldenctl.api.goldens import last_runs, recipe_rows
     from goldenctl.git import Repo
     from goldenctl.selection import Selection
 
     settings = config.load(Path.cwd())
     settings.need_root()
-    rows, notes = _rows(settings, recipes)
+    rows, notes = recipe_rows(settings, recipes or ())
     keys, unplaced = collect.golden_keys(settings)
     changed = stage.last_changes(Repo(settings.top), settings.root)
-    ran, busy = _last_runs(settings)
+    ran, busy = last_runs(settings)
     found = stage.coverage(keys, settings, rows, changed=changed, ran=ran, stale_after=stale_after)
     selection = Selection(tuple(case or ()), tuple(platform or ()))
     selection.check([c.key for c in found.cells], {*settings.platforms, *(c.key.platform for c in found.cells)})
@@ -67,35 +64,6 @@ def command(
         output.note(note)
     _print(format, found, cells, recipes=bool(rows))
     return int(ExitCode.FINDINGS if any(c.state is State.MISSING for c in cells) else ExitCode.OK)
-
-
-def _last_runs(settings: Settings) -> tuple[dict[str, datetime], list[str]]:
-    """When each golden was last delivered, as far as the catalog tells: it only adds to the matrix."""
-    from goldenctl import origins
-
-    try:
-        return origins.last_runs(settings), []
-    except CatalogError as exc:
-        return {}, [f"without the catalog: {exc}"]
-
-
-def _rows(settings: Settings, globs: Sequence[str] | None) -> tuple[list[Row], list[str]]:
-    """The rows of every recipe, and what could not be read."""
-    from goldenctl import recipes
-
-    rows: list[Row] = []
-    notes: list[str] = []
-    for glob in globs or [RECIPES]:
-        paths = sorted(p for p in settings.top.glob(glob) if not p.name.startswith("_"))
-        if not paths and globs:
-            raise UsageError(f"no recipe matches {glob!r} below {settings.top}", hint="a glob from the repository's top")
-        for path in paths:
-            name = path.relative_to(settings.top).as_posix()
-            try:
-                rows += recipes.parse(path.read_bytes(), name)
-            except (recipes.RecipeError, OSError) as exc:
-                notes.append(f"{name}: {exc}")
-    return rows, notes
 
 
 def _print(format: Format, found: Coverage, cells: Sequence[Cell], *, recipes: bool) -> None:

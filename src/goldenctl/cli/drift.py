@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -36,19 +35,17 @@ def command(
 
     Example: goldenctl drift "moe/*" --metric "lm loss" --budget 0.1
     """
-    from goldenctl import config
-    from goldenctl.catalog.drift import drift
-    from goldenctl.catalog.places import chosen
-    from goldenctl.catalog.store import reading
+    from goldenctl import api, config
 
     settings = config.load(Path.cwd())
-    changes: list[Change] = []
-    drifts: list[Drift] = []
-    with reading(chosen(settings, store=store, as_of=as_of)) as connection:
-        for path, only in product(paths or ["*"], metric or [""]):
-            more = drift(connection, named(path, settings), branch=branch, metric=only, threshold=threshold)
-            changes += [c for c in more[0] if c not in changes]
-            drifts += [d for d in more[1] if d not in drifts]
+    changes, drifts = api.drift(
+        [named(path, settings) for path in paths or ["*"]],
+        metric=metric or (),
+        branch=branch,
+        threshold=threshold,
+        store=store,
+        as_of=as_of,
+    )
     over = [d for d in drifts if budget is not None and abs(d.rel_drift) > budget]
     if format is output.Format.JSON:
         output.json({"changes": [_change(c) for c in changes], "drift": [_drift(d, over) for d in drifts]})

@@ -44,7 +44,7 @@ def command(
     Example: goldenctl lint --format github --against origin/dev
     """
     if list_rules:
-        return linting.list_rules()
+        return linting.list_rules(form)
     chosen = LintOptions(
         tuple(map(str, paths or ())),
         form,

@@ -8,14 +8,14 @@ from __future__ import annotations
 import os
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
 from goldenctl import config, lint
 from goldenctl.cli import output
-from goldenctl.errors import ExitCode
-from goldenctl.lint import chosen
+from goldenctl.errors import ExitCode, UsageError
+from goldenctl.lint import chosen, whole
 from goldenctl.model import Finding, Severity
 
 
@@ -48,62 +48,55 @@ class LintOptions:
 
 def run(options: LintOptions) -> int:
     """Lint, print and return the exit code."""
-    settings = _settings(options)
+    settings = whole.with_rules(config.load(Path.cwd()), options.select, options.ignore)
     files = chosen.files([Path(p) for p in options.paths], settings)
     if options.fix:
-        output.note(f"{_fix(files, settings)} of {len(files)} files repaired")
-    checked = lint.check_files(files, settings, whole=not options.paths, workers=min(os.cpu_count() or 1, 8))
-    findings = list(checked.findings)
-    if options.against:
-        findings += chosen.against(files, options.against, settings)
-    findings = _known(findings, options, settings)
+        _repair(files, settings)
+    known = whole.baseline_of(settings, options.baseline, write=options.write_baseline)
+    workers = min(os.cpu_count() or 1, 8)
+    findings = whole.findings(files, settings, whole=not options.paths, against=options.against, workers=workers)
+    if known and options.write_baseline:
+        _keep(known, findings)
+    findings = whole.marked(findings, known)
     _print(files, findings, options.form, settings)
     return int(_exit_code(findings, options.strict))
 
 
-def list_rules() -> int:
-    """Print the rules."""
+def list_rules(form: LintFormat = LintFormat.TABLE) -> int:
+    """Print the rules.
+
+    Raises
+    ------
+    UsageError
+        The format is one of findings only.
+    """
+    if form not in (LintFormat.TABLE, LintFormat.JSON):
+        raise UsageError(f"the rules cannot be listed as {form.value}", hint="--format table or --format json")
+    if form is LintFormat.JSON:
+        known = lint.RULES.values()
+        rules = [{"rule": r.code, "severity": r.severity.value, "finds": r.finds, "opt_in": r.opt_in} for r in known]
+        output.json({"rules": rules})
+        return int(ExitCode.OK)
     rows = [(r.code, r.severity.value, f"{r.finds} (opt in)" if r.opt_in else r.finds) for r in lint.RULES.values()]
     output.table(("rule", "severity", "finds"), rows)
     return int(ExitCode.OK)
 
 
-def _settings(options: LintOptions) -> config.Settings:
-    settings = config.load(Path.cwd())
-    own = settings.lint
-    named = {"select": own.select, "ignore": own.ignore} | {f"per-file-ignores.{g}": r for g, r in own.per_file_ignores.items()}
-    for key, rules in named.items():
-        lint.known(rules, f"{settings.source}: lint.{key}")
-    chosen = replace(own, select=options.select or own.select, ignore=(*own.ignore, *options.ignore))
-    return replace(settings, lint=chosen)
-
-
-def _fix(files: Sequence[str], settings: config.Settings) -> int:
+def _repair(files: Sequence[str], settings: config.Settings) -> None:
     from goldenctl import writeback
-    from goldenctl.model import Change
 
-    changes = []
-    for path, raw in chosen.readable(files, settings):
-        fixed = lint.fix(path, raw, settings)
-        if fixed.content != raw:
-            changes.append(Change(path, raw, fixed.content))
-            output.note(f"{path}: {'; '.join(fixed.repairs)}")
-    writeback.apply(settings.top, settings.root, changes)
-    return len(changes)
+    repairs = whole.repairs(files, settings)
+    writeback.apply(settings.top, settings.root, [change for change, _ in repairs])
+    for change, told in repairs:
+        output.note(f"{change.path}: {told}")
+    output.note(f"{len(repairs)} of {len(files)} files repaired")
 
 
-def _known(findings: list[Finding], options: LintOptions, settings: config.Settings) -> list[Finding]:
-    if not (options.baseline or options.write_baseline or settings.lint.baseline):
-        return findings
+def _keep(path: Path, findings: Sequence[Finding]) -> None:
     from goldenctl.lint import baseline
 
-    named = settings.top / settings.lint.baseline if settings.lint.baseline else None
-    path = options.baseline or named
-    if options.write_baseline:
-        path = path or settings.top / "goldenctl-baseline.json"
-        entries = baseline.save(path, findings)
-        output.note(f"{entries} known findings written to {path}; set baseline in [tool.goldenctl.lint] to use them")
-    return baseline.apply(findings, baseline.load(path)) if path else findings
+    entries = baseline.save(path, findings)
+    output.note(f"{entries} known findings written to {path}; set baseline in [tool.goldenctl.lint] to use them")
 
 
 def _exit_code(findings: Sequence[Finding], strict: bool) -> ExitCode:

@@ -32,23 +32,18 @@ def command(
 
     Example: goldenctl log moe/gpt3_mcore_te_tp2_pp2 --metric "lm loss"
     """
-    from goldenctl import config
-    from goldenctl.catalog.log import log
+    from goldenctl import api, config
     from goldenctl.catalog.places import chosen
-    from goldenctl.catalog.store import reading
 
     settings = config.load(Path.cwd())
-    place = chosen(settings, store=store, as_of=as_of)
-    with reading(place) as connection:
-        found = log(connection, named(path, settings), branch, metric)
-    rows = found.rows(named=True)
+    rows = api.log(named(path, settings), branch=branch, metric=metric, store=store, as_of=as_of).rows(named=True)
     if format is output.Format.JSON:
         output.json({"path": path, "revisions": [_json(row) for row in rows]})
         return ExitCode.OK
     columns: tuple[str, ...] = COLUMNS
     cells = [_cells(row) for row in reversed(rows)]
     if metric:
-        drawn = _curves(place, named(path, settings), branch, metric)
+        drawn = _curves(chosen(settings, store=store, as_of=as_of), named(path, settings), branch, metric)
         columns = (*COLUMNS, "curve")
         cells = [[*c, drawn.get((r["path"], r["commit"]), "")] for c, r in zip(cells, reversed(rows), strict=True)]
     output.table(columns, cells, right=RIGHT, spare=SPARE, form=format)

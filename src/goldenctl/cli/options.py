@@ -98,10 +98,6 @@ def admitted(allow: list[str] | None) -> Admitted:
     UsageError
         One does not begin with a rule.
     """
-    from goldenctl.errors import UsageError
+    from goldenctl.api import common
 
-    found = [text.partition(":") for text in allow or ()]
-    for rule, colon, metric in found:
-        if not rule.startswith("GV"):
-            raise UsageError(f"--allow {rule}{colon}{metric} is not RULE:METRIC", hint="e.g. --allow 'GV001:iteration-time'")
-    return frozenset((rule, metric) for rule, _, metric in found)
+    return common.admitted(allow or ())

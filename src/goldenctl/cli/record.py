@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from goldenctl.cli import options, output
 from goldenctl.errors import ExitCode
 
@@ -23,15 +21,11 @@ def command(
 
     Example: goldenctl record --from-job github:34695381473
     """
-    from goldenctl import api, config
-    from goldenctl.sources import FetchOptions
+    from goldenctl import api
 
-    settings = config.load(Path.cwd())
-    cache = settings.cache_path
-    fetching = FetchOptions(attempt=attempt, max_wait=max_wait, wait=wait, cache=cache)
     complete, rows = True, []
     for ref in from_job:
-        done = api.record(ref, fetching=fetching, store=store, lock_wait=lock_wait)
+        done = api.record(ref, attempt=attempt, max_wait=max_wait, wait=wait, store=store, lock_wait=lock_wait)
         found, placed = done.collected, done.collected.placed
         for problem in found.problems:
             output.note(f"{problem.subject}: {problem.message}")

@@ -87,7 +87,9 @@ def command(
     recorded = dry_run or _keep(prepared, result, settings, commit=commit)
     refresh_view.show(result, form)
     if report:
-        _reporting().write(_reporting().of_refresh(prepared, result, settings), report)
+        from goldenctl.api.reporting import of_refresh
+
+        _reporting().write(of_refresh(prepared, result, settings), report)
     if settings.mlflow is not None and prepared.changes and not dry_run:
         output.note(_log(prepared, result, settings, report))
     return int(_exit_code(result, recorded=recorded))

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from goldenctl.cli import completing, options, output
-from goldenctl.config import Settings
-from goldenctl.errors import ExitCode, UsageError
-
-if TYPE_CHECKING:
-    from goldenctl.report import Report
-    from goldenctl.selection import Selection
+from goldenctl.errors import ExitCode
 
 
 def command(
@@ -39,36 +34,16 @@ def command(
 
     Example: goldenctl report sync:2026-04-28 WORKTREE --to report.html --to report.md
     """
-    from goldenctl import config
-    from goldenctl.catalog.places import preferring
+    from goldenctl import api
     from goldenctl.cli import reporting
-    from goldenctl.selection import Selection
 
-    if sum((bool(old and new), bool(refresh), bool(sync))) != 1 or bool(old) != bool(new):
-        raise UsageError(
-            "nothing, or more than one thing, to report on", hint="goldenctl report OLD NEW, --refresh ID or --sync SHA"
-        )
     for path in to:
         reporting.check_target(path)
-    settings = preferring(config.load(Path.cwd()), store)
-    selection = Selection(tuple(case or ()), tuple(platform or ()))
-    made = _report(settings, (old, new), refresh, sync, selection, tuple(metric or ()))
+    made = api.report(
+        old, new, refresh=refresh, sync=sync, case=case or (), platform=platform or (), metric=metric or (), store=store
+    )
     for path in to:
         reporting.write(made, path)
     if form is not output.Format.TABLE:
         output.listed("files", [str(path) for path in to], form)
     return int(ExitCode.SOURCE if made.problems else ExitCode.OK)
-
-
-def _report(
-    settings: Settings, names: tuple[str, str], refresh: str, sync: str, selection: Selection, metrics: tuple[str, ...]
-) -> Report:
-    from goldenctl import collect
-    from goldenctl.cli import recorded_refresh, reporting
-
-    if sync:
-        return reporting.of_sync(sync, settings, selection=selection, metrics=metrics)
-    if refresh:
-        return recorded_refresh.of_recorded(refresh, settings, selection=selection, metrics=metrics)
-    old, new = (collect.open_side(name, settings) for name in names)
-    return reporting.of_sides(old, new, settings, selection=selection, metrics=metrics)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,12 +11,12 @@ import typer
 from goldenctl.cli import options, output
 from goldenctl.cli.output import Format
 from goldenctl.config import Settings
-from goldenctl.errors import CatalogError, ExitCode, UsageError
+from goldenctl.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
     from goldenctl.git import Repo
     from goldenctl.model import RefreshResult
-    from goldenctl.sync.restore import Origin, Restoration
+    from goldenctl.sync.restore import Restoration
 
 COLUMNS = ("golden", "action", "reason")
 
@@ -50,6 +49,7 @@ def command(
     Example: goldenctl restore goldens/gpt/gpt3_mcore_te_tp2_pp2/golden_values_dev_dgx_h100.json --from HEAD~1 --yes
     """
     from goldenctl import config
+    from goldenctl.api.repository import write_restored
     from goldenctl.catalog.places import preferring
     from goldenctl.git import Repo
 
@@ -60,7 +60,9 @@ def command(
     found = _restoration(repo, settings, paths or [], source, reverted, options.admitted(allow), force=force)
     written = found.changes and _agreed(found, dry_run=dry_run, yes=yes, form=form)
     if written:
-        _write(repo, settings, found, commit=commit)
+        made = write_restored(repo, settings, found, commit=commit)
+        if made:
+            output.note(f"committed as {made[:10]}")
     _print(found, form, written=bool(written))
     refused = any(f.action in ("refused", "missing") for f in found.result.files)
     return int(ExitCode.FINDINGS if refused else ExitCode.OK)
@@ -76,38 +78,16 @@ def _restoration(
     *,
     force: bool,
 ) -> Restoration:
+    from goldenctl.api.repository import origin_of
     from goldenctl.lint import check
     from goldenctl.sync import restore
 
     if not wanted and not reverted:
         raise UsageError("name the goldens to restore", hint=f"goldenctl restore PATH… --from {source}")
-    origin = _origin(repo, settings, source, reverted, wanted)
+    origin = origin_of(repo, settings, source, reverted, wanted)
     paths = restore.paths_of(settings, origin.blobs, wanted, Path.cwd()) if wanted else sorted(origin.blobs)
     restorer = restore.Restorer(repo, settings, origin, lambda path, raw: check(path, raw, settings), force, allow)
     return restorer.restoration(paths, command=" ".join(["goldenctl", *sys.argv[1:]]))
-
-
-def _origin(repo: Repo, settings: Settings, source: str, reverted: str, wanted: list[str]) -> Origin:
-    from goldenctl.sync import restore
-
-    if reverted:
-        return restore.before_reverted(repo, settings, reverted)
-    kind, _, name = source.partition(":")
-    if kind == "refresh":
-        return restore.of_refresh(name, partial(_written_by, settings))
-    if kind == "archive":
-        return restore.of_digest(repo, settings, name, restore.paths_of(settings, (), wanted, Path.cwd()))
-    return restore.at_revision(repo, settings, source)
-
-
-def _written_by(settings: Settings, refresh: str) -> dict[str, str]:
-    """Golden path → blob id of the files a refresh wrote, from the catalog."""
-    from goldenctl.catalog import sql
-    from goldenctl.catalog.places import chosen
-
-    name = refresh.replace("'", "''")
-    query = f"SELECT path, document FROM refresh_file WHERE refresh = '{name}' AND action = 'written' AND document IS NOT NULL"  # noqa: S608
-    return dict(sql(chosen(settings), query).rows())
 
 
 def _agreed(found: Restoration, *, dry_run: bool, yes: bool, form: Format) -> bool:
@@ -118,22 +98,6 @@ def _agreed(found: Restoration, *, dry_run: bool, yes: bool, form: Format) -> bo
         raise UsageError("nobody here to ask", hint="add --yes to write, or --dry-run to see what would be written")
     output.table(COLUMNS, [[f.path, f.action.value, f.reason] for f in found.result.files])
     return typer.confirm(f"Write {len(found.changes)} files?")
-
-
-def _write(repo: Repo, settings: Settings, found: Restoration, *, commit: bool) -> None:
-    from goldenctl import trailers
-    from goldenctl.catalog import record_refresh
-    from goldenctl.catalog.places import chosen
-    from goldenctl.writeback import apply
-
-    apply(repo.top, settings.root, found.changes)
-    if commit:
-        output.note(f"committed as {trailers.commit(repo, found.result)[:10]}")
-    documents = {c.path: c.new for c in found.changes if c.new is not None}
-    try:
-        record_refresh(chosen(settings), found.result, documents)
-    except CatalogError as exc:
-        raise CatalogError(f"the files are written, but not recorded: {exc.fact}", place=exc.place, hint=exc.hint) from exc
 
 
 def _print(found: Restoration, form: Format, *, written: bool) -> None:

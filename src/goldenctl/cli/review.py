@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Sequence
-from enum import StrEnum
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from goldenctl.api import reviewing
+from goldenctl.api.reviewing import Decision
 from goldenctl.cli import options, output
 from goldenctl.cli.output import Format
-from goldenctl.errors import ExitCode, UsageError
+from goldenctl.errors import ExitCode
 
 if TYPE_CHECKING:
     from goldenctl.config import Settings
     from goldenctl.pending import Pending
-
-
-class Decision(StrEnum):
-    """What becomes of a proposal."""
-
-    ACCEPT = "accept"
-    REJECT = "reject"
-    SKIP = "skip"
 
 
 def command(
@@ -45,35 +36,15 @@ def command(
     settings = config.load(Path.cwd())
     proposals = pending.waiting(settings)
     if accept or reject:
-        decisions = {p.path: _by_glob(p.path, settings, accept or (), reject or ()) for p in proposals}
-        _check(accept or (), reject or (), proposals, settings)
+        decisions = reviewing.by_globs(proposals, settings, accept or (), reject or ())
     elif proposals and output.terminal(sys.stdin):
         decisions = _ask(proposals, settings)
     else:
         decisions = {p.path: Decision.SKIP for p in proposals}
-    refused = _carry_out(proposals, decisions, settings, options.admitted(allow), force=force)
+    refused = reviewing.carry_out(proposals, decisions, settings, options.admitted(allow), force=force)
     _print(format, proposals, decisions, refused)
     left = [p for p in proposals if decisions[p.path] is Decision.SKIP or p.path in refused]
     return int(ExitCode.FINDINGS if left else ExitCode.OK)
-
-
-def _by_glob(path: str, settings: Settings, accept: Sequence[str], reject: Sequence[str]) -> Decision:
-    """Rejection wins, so that ``--accept "*" --reject …`` leaves the rest."""
-    if _matches(path, settings, reject):
-        return Decision.REJECT
-    return Decision.ACCEPT if _matches(path, settings, accept) else Decision.SKIP
-
-
-def _matches(path: str, settings: Settings, globs: Sequence[str]) -> bool:
-    relative = path.removeprefix(settings.prefix)
-    return any(fnmatchcase(path, glob) or fnmatchcase(relative, glob) for glob in globs)
-
-
-def _check(accept: Sequence[str], reject: Sequence[str], proposals: Sequence[Pending], settings: Settings) -> None:
-    for glob in (*accept, *reject):
-        if not any(_matches(p.path, settings, [glob]) for p in proposals):
-            known = ", ".join(p.path for p in proposals[:3]) or "none"
-            raise UsageError(f"no proposal matches {glob!r}", hint=f"waiting: {known}")
 
 
 def _ask(proposals: Sequence[Pending], settings: Settings) -> dict[str, Decision]:
@@ -103,40 +74,6 @@ def _show(proposal: Pending, settings: Settings) -> None:
     if rows:
         view.show_rows(rows)
     output.note(proposal.reason)
-
-
-def _carry_out(
-    proposals: Sequence[Pending],
-    decisions: dict[str, Decision],
-    settings: Settings,
-    allow: options.Admitted,
-    *,
-    force: bool,
-) -> dict[str, str]:
-    """Write what is accepted, all or nothing, and forget what is decided; path → why an accepted one was refused."""
-    from goldenctl import lint, pending, writeback
-    from goldenctl.git import Repo
-    from goldenctl.model import Change, Severity
-
-    accepted = [p for p in proposals if decisions[p.path] is Decision.ACCEPT]
-    goals = {p.path: p.content for p in accepted}
-    refused = dict(writeback.refusals(Repo(settings.top), settings.root, list(goals), force=force, goals=goals))
-    for p in accepted:
-        found = lint.check(p.path, p.content, settings)
-        errors = [f for f in found if f.severity is Severity.ERROR and (f.rule, f.metric) not in allow]
-        if errors:
-            name = shlex.quote(f"{errors[0].rule}:{errors[0].metric}")
-            refused.setdefault(p.path, f"{errors[0].rule}: {errors[0].message}; --allow {name} admits it")
-    written = [p for p in accepted if p.path not in refused]
-    changes = [Change(p.path, _old(settings.top / p.path), p.content) for p in written]
-    writeback.apply(settings.top, settings.root, changes)
-    rejected = [p.path for p in proposals if decisions[p.path] is Decision.REJECT]
-    pending.drop(settings, [*(p.path for p in written), *rejected])
-    return refused
-
-
-def _old(path: Path) -> bytes | None:
-    return path.read_bytes() if path.is_file() else None
 
 
 def _print(format: Format, proposals: Sequence[Pending], decisions: dict[str, Decision], refused: dict[str, str]) -> None:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import asdict
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from goldenctl.cli import options, output
-from goldenctl.errors import ExitCode, UsageError
+from goldenctl.errors import ExitCode
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +19,6 @@ if TYPE_CHECKING:
     from goldenctl.catalog.upkeep import StoreStatus
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="The shared catalog: push, pull, status, compact, clean.")
-_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
 def _shared(as_of: str = "") -> Lake:
@@ -140,9 +137,10 @@ def clean(
 
     Example: goldenctl store clean --older-than 30d
     """
+    from goldenctl.api.catalogs import limit
     from goldenctl.catalog.upkeep import clean
 
-    done = clean(_shared(), _limit(older_than), dry_run=dry_run, wait=wait)
+    done = clean(_shared(), limit(older_than), dry_run=dry_run, wait=wait)
     if format is output.Format.JSON:
         output.json(asdict(done))
         return ExitCode.OK
@@ -151,15 +149,3 @@ def clean(
     for file in done.orphans:
         output.result(f"orphan {file}")
     return ExitCode.OK
-
-
-def _limit(text: str) -> datetime:
-    age = re.fullmatch(r"(\d{1,6})([mhdw])", text)
-    if age:
-        return datetime.now(UTC) - timedelta(**{_UNITS[age[2]]: int(age[1])})
-    from goldenctl.catalog.places import moment
-
-    try:
-        return moment(text)
-    except UsageError as exc:
-        raise UsageError(f"{text!r} is neither an age nor a moment", hint="30d, 12h, 2w, or 2026-05-01T08:00") from exc

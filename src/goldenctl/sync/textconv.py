@@ -39,7 +39,12 @@ def _row(series: Series) -> tuple[str, ...]:
     cells = [repr(v) for v in ends] or ["", ""]
     cells += [repr(v) for v in spread] or ["", ""]
     bad = len(series.values) - len(finite)
-    return series.metric, _grid(series.steps), *cells, str(bad) if bad else "", series.precision or ""
+    return _printable(series.metric), _grid(series.steps), *cells, str(bad) if bad else "", series.precision or ""
+
+
+def _printable(name: str) -> str:
+    """A name whose line breaks and control characters are written as escapes: a metric keeps its one line."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name)
 
 
 def _grid(steps: Sequence[int]) -> str:
@@ -52,8 +57,9 @@ def _grid(steps: Sequence[int]) -> str:
 
 
 def _texts(document: Document) -> list[str]:
-    return [f"{name}: {len(text)} characters: {text[:60]}" for name, text in document.texts.items()]
+    return [f"{_printable(name)}: {len(text)} characters: {_printable(text[:60])}" for name, text in document.texts.items()]
 
 
 def _problems(document: Document) -> list[str]:
-    return [f"{p.metric}: {p.what}" + (f" at step {p.step}" if p.step is not None else "") for p in document.problems]
+    steps = ["" if p.step is None else f" at step {p.step}" for p in document.problems]
+    return [f"{_printable(p.metric)}: {p.what}{step}" for p, step in zip(document.problems, steps, strict=True)]

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from goldenctl import catalog, sides
+from goldenctl.api import reporting
 from goldenctl.catalog.places import chosen
-from goldenctl.cli import reporting
 from goldenctl.config import Settings
 from goldenctl.errors import NotFoundError, UsageError
 from goldenctl.git import Repo
