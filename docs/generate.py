@@ -7,11 +7,13 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import inspect
 import re
 import sys
 from collections.abc import Callable, Iterator
 from enum import Enum
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
@@ -203,12 +205,21 @@ def python() -> str:
         function = getattr(goldenctl.api, name)
         if inspect.isfunction(function):
             parts.append(f"### api.{name}\n\n```python\n{name}{_signature(function)}\n```\n\n{_text(function)}")
+    parts.append("### What an argument may be\n\n" + table(["type", ""], [[f"`{n}`", said] for n, said in _kinds()]))
     parts += ["## Catalog\n", "```python\nimport goldenctl\n\ncatalog = goldenctl.open_catalog()\ncatalog.syncs()\n```\n"]
     parts.append(_text(goldenctl.open_catalog))
     for name, method in inspect.getmembers(Catalog, inspect.isfunction):
         if not name.startswith("_"):
             parts.append(f"### {name}\n\n```python\n{name}{_signature(method)}\n```\n\n{_text(method)}")
     return "\n".join(parts)
+
+
+def _kinds() -> Iterator[tuple[str, str]]:
+    """The types of arguments, each with the text under it."""
+    lines = ast.parse(inspect.getsource(importlib.import_module("goldenctl.api.twin"))).body
+    for line, text in pairwise(lines):
+        if isinstance(line, ast.Assign) and isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant):
+            yield ast.unparse(line.targets[0]), _markdown(str(text.value.value))
 
 
 def _signature(function: Callable[..., Any]) -> str:

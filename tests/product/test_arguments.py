@@ -37,6 +37,7 @@ def top(planted: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 WRONG: dict[str, Callable[[Any], object]] = {
     "only 'bogus' is none of all, nonfinite, failing, drifted, missing": lambda a: a.refresh("ci-run", only="bogus"),
+    "require 'absent' is none of identical, equal, close": lambda a: a.refresh("ci-run", match="main", require="absent"),
     "rules 'x' is none of strict, harness": lambda a: a.check(GOLDEN, GOLDEN, rules="x"),
     "rules 'strikt' is none of strict, harness": lambda a: a.gate_audit(GOLDEN, rules="strikt"),
     "policy 'x' is none of": lambda a: a.install(policy="x"),

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from goldenctl import config
-from goldenctl.api.twin import AsOf, Days, Share, Some, Words, twin
+from goldenctl.api.twin import Age, AsOf, Natural, Seconds, Share, Some, Words, twin
 from goldenctl.errors import UsageError
 from goldenctl.git import Repo
 
@@ -50,7 +50,7 @@ def _file(catalog: str | Path | None) -> Path:
 
 @twin
 def catalog_build(
-    branch: Words = (), *, catalog: str | Path | None = None, lock_wait: Share = 30.0, store: bool | None = None
+    branch: Words = (), *, catalog: str | Path | None = None, lock_wait: Seconds = 30.0, store: bool | None = None
 ) -> Built:
     """Fill the catalog from git history."""
     from goldenctl.catalog import build
@@ -61,7 +61,7 @@ def catalog_build(
 
 @twin
 def catalog_update(
-    branch: Words = (), *, catalog: str | Path | None = None, lock_wait: Share = 30.0, store: bool | None = None
+    branch: Words = (), *, catalog: str | Path | None = None, lock_wait: Seconds = 30.0, store: bool | None = None
 ) -> Built:
     """Take in what is new in git since the last build."""
     from goldenctl.catalog import build
@@ -72,7 +72,7 @@ def catalog_update(
 
 @twin
 def catalog_status(
-    *, catalog: str | Path | None = None, lock_wait: Share = 30.0, store: bool | None = None, as_of: AsOf = ""
+    *, catalog: str | Path | None = None, lock_wait: Seconds = 30.0, store: bool | None = None, as_of: AsOf = ""
 ) -> Status:
     """What the catalog holds."""
     from goldenctl.catalog.query import status
@@ -82,7 +82,7 @@ def catalog_status(
 
 @twin
 def catalog_sql(
-    query: str, *, catalog: str | Path | None = None, lock_wait: Share = 30.0, store: bool | None = None, as_of: AsOf = ""
+    query: str, *, catalog: str | Path | None = None, lock_wait: Seconds = 30.0, store: bool | None = None, as_of: AsOf = ""
 ) -> pl.DataFrame:
     """The rows of one query that can only read."""
     from goldenctl.catalog.query import sql
@@ -95,7 +95,7 @@ def catalog_export(
     to: str | Path,
     *,
     catalog: str | Path | None = None,
-    lock_wait: Share = 30.0,
+    lock_wait: Seconds = 30.0,
     store: bool | None = None,
     as_of: AsOf = "",
 ) -> list[Path]:
@@ -106,7 +106,7 @@ def catalog_export(
 
 
 @twin
-def store_push(*, catalog: str | Path | None = None, lock_wait: Share = 30.0) -> tuple[Moved, ...]:
+def store_push(*, catalog: str | Path | None = None, lock_wait: Seconds = 30.0) -> tuple[Moved, ...]:
     """Copy what the catalog file has and the shared store lacks, and verify it."""
     from goldenctl.catalog.transfer import push
 
@@ -114,7 +114,7 @@ def store_push(*, catalog: str | Path | None = None, lock_wait: Share = 30.0) ->
 
 
 @twin
-def store_pull(*, catalog: str | Path | None = None, as_of: AsOf = "", lock_wait: Share = 30.0) -> tuple[Moved, ...]:
+def store_pull(*, catalog: str | Path | None = None, as_of: AsOf = "", lock_wait: Seconds = 30.0) -> tuple[Moved, ...]:
     """Copy what the shared store has, or had, and the catalog file lacks, and verify it."""
     from goldenctl.catalog.transfer import pull
 
@@ -122,7 +122,7 @@ def store_pull(*, catalog: str | Path | None = None, as_of: AsOf = "", lock_wait
 
 
 @twin
-def store_status(*, last: Days = 5, lock_wait: Share = 30.0) -> StoreStatus:
+def store_status(*, last: Natural = 5, lock_wait: Seconds = 30.0) -> StoreStatus:
     """Versions, files, bytes and last writers of the shared store."""
     from goldenctl.catalog.upkeep import status
 
@@ -130,7 +130,7 @@ def store_status(*, last: Days = 5, lock_wait: Share = 30.0) -> StoreStatus:
 
 
 @twin
-def store_compact(*, lock_wait: Share = 30.0) -> tuple[int, int]:
+def store_compact(*, lock_wait: Seconds = 30.0) -> tuple[int, int]:
     """Merge small files of the shared store: how many there were, and how many there are."""
     from goldenctl.catalog.upkeep import compact
 
@@ -138,7 +138,7 @@ def store_compact(*, lock_wait: Share = 30.0) -> tuple[int, int]:
 
 
 @twin
-def store_clean(older_than: AsOf, *, dry_run: bool = False, lock_wait: Share = 30.0) -> Cleaned:
+def store_clean(older_than: Age, *, dry_run: bool = False, lock_wait: Seconds = 30.0) -> Cleaned:
     """Remove versions of the shared store older than an age (``30d``) or a moment, and files that no version has."""
     from goldenctl.catalog.upkeep import clean
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from goldenctl.api.common import content, settings_here
-from goldenctl.api.twin import AsOf, Choice, Count, Days, Document, Number, RulesName, Words, twin
+from goldenctl.api.twin import AsOf, Count, Document, Natural, RulesName, States, Timeout, Words, twin
 from goldenctl.errors import CatalogError, UsageError
 from goldenctl.git import Repo
 from goldenctl.selection import Selection
@@ -150,7 +150,7 @@ def gate_audit(
     *,
     command: str = "",
     rules: RulesName = "strict",
-    timeout: Annotated[float, Number(0.1)] = 60.0,
+    timeout: Timeout = 60.0,
     approximate: bool = False,
 ) -> gates.Audit:
     """Break a golden in known ways and say which of them a comparator, ours or a command, lets through."""
@@ -174,8 +174,8 @@ def coverage(
     recipes: Words = (),
     case: Words = (),
     platform: Words = (),
-    state: Annotated[Sequence[str], Choice("goldenctl.coverage:State", many=True)] = (),
-    stale_after: Days = 30,
+    state: States = (),
+    stale_after: Natural = 30,
 ) -> Coverage:
     """The matrix of cases and platforms, by the tree, CI recipes and the catalog's runs.
 

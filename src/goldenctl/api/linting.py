@@ -6,13 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from goldenctl import config
-from goldenctl.api.twin import Files, Words, twin
+from goldenctl.api.twin import Paths, Words, twin
 from goldenctl.model import Finding, Severity
 
 
 @twin
 def lint(
-    paths: Files = (),
+    paths: Paths = (),
     *,
     select: Words = (),
     ignore: Words = (),

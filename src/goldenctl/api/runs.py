@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from goldenctl.api.catalogs import place
 from goldenctl.api.common import admitted, fetching, settings_here
-from goldenctl.api.twin import Choice, Count, Files, Many, Number, Share, Some, Words, twin
+from goldenctl.api.twin import (
+    Count,
+    FilesName,
+    Folders,
+    LevelName,
+    OnlyName,
+    Points,
+    PrecisionName,
+    Risk,
+    ScopeName,
+    Seconds,
+    Some,
+    Steps,
+    Words,
+    twin,
+)
 from goldenctl.errors import UsageError
 from goldenctl.model import MatchLevel, RefreshResult
 from goldenctl.selection import Only, Selection
@@ -38,12 +52,12 @@ class Recorded:
 def refresh(
     from_job: Some,
     *,
-    only: Annotated[str, Choice("goldenctl.selection:Only")] = "all",
+    only: OnlyName = "all",
     case: Words = (),
     platform: Words = (),
-    scope: Annotated[str, Choice("goldenctl.refresh.options:Scope")] = "file",
+    scope: ScopeName = "file",
     match: Words = (),
-    require: Annotated[str, Choice("goldenctl.model:MatchLevel")] | None = None,
+    require: LevelName | None = None,
     fix: bool = False,
     allow: Words = (),
     allow_shrink: bool = False,
@@ -51,7 +65,7 @@ def refresh(
     force: bool = False,
     commit: bool = False,
     attempt: Count | None = None,
-    max_wait: Share = 300.0,
+    max_wait: Seconds = 300.0,
     wait: bool = False,
     write: bool = False,
 ) -> RefreshResult:
@@ -97,7 +111,7 @@ def triage(
     case: Words = (),
     platform: Words = (),
     attempt: Count | None = None,
-    max_wait: Share = 300.0,
+    max_wait: Seconds = 300.0,
     wait: bool = False,
 ) -> Triage:
     """Sort a run's jobs by what became of them."""
@@ -116,10 +130,10 @@ def record(
     from_job: str,
     *,
     attempt: Count | None = None,
-    max_wait: Share = 300.0,
+    max_wait: Seconds = 300.0,
     wait: bool = False,
     store: bool | None = None,
-    lock_wait: Share = 30.0,
+    lock_wait: Seconds = 30.0,
 ) -> Recorded:
     """Store a run's observed values in the catalog, or the shared store, and touch no golden.
 
@@ -137,7 +151,7 @@ def record(
 
 @twin
 def archive(
-    from_job: str, *, to: str = "", attempt: Count | None = None, max_wait: Share = 300.0, wait: bool = False
+    from_job: str, *, to: str = "", attempt: Count | None = None, max_wait: Seconds = 300.0, wait: bool = False
 ) -> Archived:
     """Store a run's golden files under their digests, in ``to`` or the archive of the settings."""
     from goldenctl import archive as stage
@@ -153,9 +167,7 @@ def archive(
 
 
 @twin
-def tolerance(
-    from_runs: Some, *, alpha: Annotated[float, Number(0, 1, open=True)] = 0.01, metric: Words = ()
-) -> list[Proposal]:
+def tolerance(from_runs: Some, *, alpha: Risk = 0.01, metric: Words = ()) -> list[Proposal]:
     """Tolerances from repeated runs; ``alpha`` is the share of sound runs that may fail."""
     from goldenctl import repeats
     from goldenctl import tolerance as stage
@@ -167,15 +179,15 @@ def tolerance(
 
 @twin
 def capture(
-    logdirs: Annotated[Files, Many(Path, 1)],
+    logdirs: Folders,
     *,
-    files: Annotated[str, Choice("goldenctl.capture:Files")] = "first",
-    precision: Annotated[str, Choice("goldenctl.capture:Precision")] = "full",
+    files: FilesName = "first",
+    precision: PrecisionName = "full",
     train_iters: Count | None = None,
     step_size: Count = 1,
     metric: Words = (),
-    thin: Annotated[int, Number(2, whole=True)] | None = None,
-    pin: Annotated[Sequence[int], Many(int)] = (),
+    thin: Points | None = None,
+    pin: Steps = (),
 ) -> Captured:
     """A golden document of a run's TensorBoard event files; its ``render`` gives the bytes."""
     from goldenctl import capture as stage

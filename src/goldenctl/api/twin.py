@@ -69,6 +69,8 @@ class Choice:
     kind: str
     """``module:class``, imported when a value other than the default is given."""
     many: bool = False
+    without: tuple[str, ...] = ()
+    """Members that make no sense here."""
 
     def take(self, name: str, value: object) -> object:
         """The text, if a member has it."""
@@ -79,7 +81,7 @@ class Choice:
 
     def _one(self, name: str, value: object) -> str:
         module, _, kind = self.kind.partition(":")
-        known = [str(member.value) for member in getattr(importlib.import_module(module), kind)]
+        known = [str(m.value) for m in getattr(importlib.import_module(module), kind) if m.value not in self.without]
         text = str(value)
         if text not in known:
             near = nearest(text, known)
@@ -111,21 +113,51 @@ class Content:
 
 
 Words = Annotated[Sequence[str], Many(str)]
-"""Names as on the command line; empty means all."""
+"""Names as on the command line, or one; empty means all."""
 Some = Annotated[Sequence[str], Many(str, 1)]
-"""Names as on the command line, at least one."""
-Files = Annotated[Sequence[str | Path], Many(Path)]
-"""Files or folders; empty means all."""
-AsOf = Annotated[str | int | datetime, Version()]
-"""The shared store as it was: a version, or a moment in ISO 8601 (UTC); empty means now."""
+"""Names as on the command line, or one; at least one."""
+Paths = Annotated[Sequence[str | Path], Many(Path)]
+"""Files or folders, or one; empty means all."""
+Folders = Annotated[Sequence[str | Path], Many(Path, 1)]
+"""Files or folders, or one; at least one."""
+Steps = Annotated[Sequence[int], Many(int)]
+"""Steps of a run."""
 Document = Annotated[bytes | str | Path, Content()]
 """The bytes of a document, or the file that has them."""
+AsOf = Annotated[str | int | datetime, Version()]
+"""The shared store as it was: a version, or a moment in ISO 8601 (UTC); empty means now."""
+Age = Annotated[str | datetime, Version()]
+"""An age such as ``30d``, ``12h`` or ``2w``, or a moment in ISO 8601 (UTC)."""
 Share = Annotated[float, Number(0)]
-"""A share of a value, or seconds: nothing below zero."""
+"""A share of a value, 0.05 is 5 %; not negative."""
+Risk = Annotated[float, Number(0, 1, open=True)]
+"""A share between 0 and 1, both left out."""
+Seconds = Annotated[float, Number(0)]
+"""Seconds; not negative."""
+Timeout = Annotated[float, Number(0.1)]
+"""Seconds, a tenth at least."""
 Count = Annotated[int, Number(1, whole=True)]
-Days = Annotated[int, Number(0, whole=True)]
+"""A whole number, 1 or more."""
+Natural = Annotated[int, Number(0, whole=True)]
+"""A whole number, 0 or more."""
+Points = Annotated[int, Number(2, whole=True)]
+"""A whole number, 2 or more."""
+OnlyName = Annotated[str, Choice("goldenctl.selection:Only")]
+"""A text of :class:`goldenctl.selection.Only`, or a member."""
+ScopeName = Annotated[str, Choice("goldenctl.refresh.options:Scope")]
+"""A text of :class:`goldenctl.refresh.Scope`, or a member."""
+LevelName = Annotated[str, Choice("goldenctl.model:MatchLevel", without=("different", "absent"))]
+"""``identical``, ``equal`` or ``close``, or that member of :class:`goldenctl.model.MatchLevel`."""
 RulesName = Annotated[str, Choice("goldenctl.rules.verdicts:Rules")]
+"""A text of :class:`goldenctl.rules.Rules`, or a member."""
 PolicyName = Annotated[str, Choice("goldenctl.sync.driver:Policy")]
+"""A text of :class:`goldenctl.sync.driver.Policy`, or a member."""
+FilesName = Annotated[str, Choice("goldenctl.capture:Files")]
+"""A text of :class:`goldenctl.capture.Files`, or a member."""
+PrecisionName = Annotated[str, Choice("goldenctl.capture:Precision")]
+"""A text of :class:`goldenctl.capture.Precision`, or a member."""
+States = Annotated[Sequence[str], Choice("goldenctl.coverage:State", many=True)]
+"""Texts or members of :class:`goldenctl.coverage.State`, or one; empty means all."""
 
 
 def twin(function: Callable[P, R]) -> Callable[P, R]:

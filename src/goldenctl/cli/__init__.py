@@ -1,1 +1,1 @@
-"""The command line: one small file a command; parse, call one library function, print, exit code."""
+"""The command line: one small file a command; parse, call the library, print, exit code."""
