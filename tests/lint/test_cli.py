@@ -219,3 +219,13 @@ def test_a_folder_without_goldens_is_exit_2(
 def test_the_rules_can_be_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["lint", "--list-rules"]) == 0
     assert capsys.readouterr().out.count("GV0") == 13
+
+
+def test_the_rules_are_json_where_that_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["lint", "--list-rules", "--format", "json"]) == 0
+    rules = json.loads(capsys.readouterr().out)["rules"]
+    assert len(rules) == 13
+    assert {tuple(rule) for rule in rules} == {("rule", "severity", "finds", "opt_in")}
+    assert rules[0]["rule"] == "GV001"
+    assert main(["lint", "--list-rules", "--format", "sarif"]) == 2
+    assert "next: --format table or --format json" in capsys.readouterr().err

@@ -193,3 +193,9 @@ def test_a_table_counts_non_finite_values_and_shows_what_is_no_metric() -> None:
     assert as_text(b"{") == "not a golden document: " + as_text(b"{").split(": ", 1)[1]
     assert as_text(b"{").endswith("\n{")
     assert as_text(b'{"0": {"generated_text": "abc"}}').splitlines()[-1] == '0.generated_text: 5 characters: "abc"'
+
+
+def test_a_metric_with_a_line_break_in_its_name_keeps_one_line() -> None:
+    raw = b'{"lm\\nloss\\u001b[2J": {"start_step": 1, "end_step": 1, "step_interval": 1, "values": {"1": 2.0}}}'
+    assert len(as_text(raw).splitlines()) == 2
+    assert as_text(raw).splitlines()[1].startswith("lm\\nloss\\x1b[2J  1")

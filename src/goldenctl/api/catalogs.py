@@ -153,14 +153,12 @@ def limit(text: str) -> datetime:
     UsageError
         It names none.
     """
-    age = re.fullmatch(r"(\d{1,6})([mhdw])", text)
-    if age:
-        return datetime.now(UTC) - timedelta(**{_UNITS[age[2]]: int(age[1])})
     from goldenctl.catalog.places import moment
 
+    age = re.fullmatch(r"(\d{1,6})([mhdw])", text)
     try:
-        return moment(text)
-    except UsageError as exc:
+        return datetime.now(UTC) - timedelta(**{_UNITS[age[2]]: int(age[1])}) if age else moment(text)
+    except (UsageError, OverflowError) as exc:
         raise UsageError(f"{text!r} is neither an age nor a moment", hint="30d, 12h, 2w, or 2026-05-01T08:00") from exc
 
 
