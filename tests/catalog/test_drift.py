@@ -131,7 +131,7 @@ def test_the_budget_decides_the_exit_code(
     assert main(["drift", "--budget", "0.4"]) == 1
     assert "+50.00%" in capsys.readouterr().out
     assert main(["drift", "--budget", "0.4", "--format", "markdown", "--metric", "lm loss"]) == 1
-    assert main(["drift", "--metric", "no such metric"]) == 0
+    assert main(["drift", "--metric", "no such metric"]) == 2
 
 
 def test_without_ruptures_the_extra_is_named(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

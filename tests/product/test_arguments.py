@@ -60,6 +60,7 @@ WRONG: dict[str, Callable[[Any], object]] = {
     "fix must be True or False, not 'yes'": lambda a: a.lint(fix="yes"),
     "path must be a text, not ['moe/*']": lambda a: a.log(["moe/*"]),
     "require needs a revision to match against": lambda a: a.refresh("ci-run", require="equal"),
+    "paths must be a text without a zero byte": lambda a: a.lint("goldens\0"),
     "nothing to verify against": lambda a: a.verify(),
     "name the archive": lambda a: a.archive("ci-run"),
     "no golden in question has the metric 'nope'": lambda a: a.drift(NAN, metric="nope"),

@@ -212,6 +212,8 @@ def _plain(kind: Any, name: str, value: object) -> object:
     if kind in (str, Path):
         if not isinstance(value, str | os.PathLike):
             raise _wrong(name, value, "a text" if kind is str else "a path")
+        if "\0" in str(value):
+            raise _wrong(name, value, "a text without a zero byte")
         return value if kind is str and isinstance(value, str) else kind(value)
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         raise _wrong(name, value, {bool: "True or False", int: "a whole number"}.get(kind, kind.__name__))
