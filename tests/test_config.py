@@ -66,6 +66,7 @@ def test_a_tolerance_that_means_nothing_is_refused(entry: str, said: str, tmp_pa
         ('lint.per-file-ignores = { "a*" = ["GV099"] }', "lint.per-file-ignores.a*: unknown lint rule 'GV099'"),
         ('lint.ignore = ["GV099"]', "lint.ignore: unknown lint rule 'GV099'"),
         ("mlflow.metrics = { loss = 1 }", "mlflow.metrics.loss: must be text, not 1"),
+        ('store.metadata = ".goldenctl/catalog.duckdb"', "store.metadata: names the catalog file"),
         ("lint = 3", "[tool.goldenctl.lint] must be a table, not 3"),
         ('layout = "{model}/{test_case}/{what}_{platform}.json"', "layout: layout has an unknown placeholder {what}"),
         ('layout = "../{test_case}/{platform}.json"', "layout: layout '../{test_case}/{platform}.json' leads out of root"),
@@ -112,3 +113,12 @@ def test_a_catalog_option_that_names_a_folder_is_exit_2_and_leaves_no_lock(
     assert main(["catalog", "status", "--catalog", "goldens"]) == 2
     assert "goldens: is a folder, and a catalog is a file" in capsys.readouterr().err
     assert [p.name for p in tmp_path.iterdir()] == ["goldens"]
+
+
+@pytest.mark.parametrize("folder", ["/", ".", "..", "goldens", "~"])
+def test_a_folder_for_the_store_that_holds_anything_else_is_refused(folder: str, tmp_path: Path) -> None:
+    (tmp_path / "goldens").mkdir()
+    path = str(Path.home()) if folder == "~" else folder
+    (tmp_path / "goldenctl.toml").write_text(f'root = "goldens"\nstore.metadata = "lake"\nstore.data = "{path}"\n')
+    with pytest.raises(ConfigError, match=f"store.data: '{path}' holds /"):
+        load(tmp_path)

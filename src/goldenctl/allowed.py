@@ -81,6 +81,14 @@ def a_folder(path: str, top: Path, place: str) -> None:
         raise ConfigError(f"{path!r} names a file, not a folder", place=place, hint="name a folder")
 
 
+def alone(path: str, top: Path, root: str, place: str) -> None:
+    """Refuse a folder for a store's data that holds anything else: SQL on a store may read all of the folder."""
+    folder = (top / path).resolve()
+    for held in (top, top / root, Path.home()):
+        if held.resolve().is_relative_to(folder):
+            raise ConfigError(f"{path!r} holds {held}", place=place, hint="name a folder for the store alone")
+
+
 def layout(template: str, place: str) -> None:
     """Refuse a layout that is none, that no golden fits, or that all of a case's goldens fit alike."""
     try:

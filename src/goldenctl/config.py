@@ -316,6 +316,11 @@ def _check_paths(settings: Settings, place: str) -> None:
         allowed.a_file(path, settings.top, f"{place}: {name}")
     for name, path in _named({"root": settings.root, "archive": settings.archive, "store.data": store.data}).items():
         allowed.a_folder(path, settings.top, f"{place}: {name}")
+    if _named({"": store.metadata}) and (settings.top / store.metadata).resolve() == settings.catalog_path.resolve():
+        hint = "name another file: what is shared is no copy of a catalog"
+        raise ConfigError("names the catalog file", place=f"{place}: store.metadata", hint=hint)
+    if _named({"": store.data}):
+        allowed.alone(store.data, settings.top, settings.root, f"{place}: store.data")
 
 
 def _named(places: Mapping[str, str]) -> dict[str, str]:

@@ -120,3 +120,19 @@ def test_what_is_restored_is_recorded_in_the_store(world: World, said: Json) -> 
 def test_a_file_and_the_store_at_once_are_wrong_use(world: World) -> None:
     assert main(["catalog", "status", "--catalog", "x.duckdb", "--store"]) == 2
     assert main(["log", H100, "--no-store", "--as-of", "1"]) == 2
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["verify", "--against", "HEAD"],
+        ["restore", H100, "--from", "HEAD~1", "--dry-run"],
+        ["report", "HEAD", "WORKTREE", "--to", "a.html"],
+    ],
+)
+def test_the_store_is_not_passed_over_where_none_is_named(
+    words: list[str], world: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("goldenctl.toml").write_text('root = "goldens"\n')
+    assert main([*words, "--store"]) == 2
+    assert "no store is named" in capsys.readouterr().err

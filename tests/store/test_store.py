@@ -201,7 +201,7 @@ def test_a_server_that_is_down_is_an_error_with_its_host_and_no_secret(monkeypat
 
 def test_another_data_folder_than_the_stores_is_refused(lake: Lake, tmp_path: Path) -> None:
     observe(lake, "1")
-    with pytest.raises(CatalogError, match="does not match"):
+    with pytest.raises(CatalogError, match="its files were written to"):
         observe(replace(lake, data=f"{tmp_path}/elsewhere/"), "2")
 
 
@@ -242,3 +242,33 @@ def test_a_newer_store_is_refused(lake: Lake) -> None:
         connection.execute("UPDATE meta SET \"value\" = '99' WHERE key = 'schema_version'")
     with pytest.raises(CatalogError, match="has schema version 99"):
         query.status(lake)
+
+
+@pytest.mark.parametrize("text", ["COPY (SELECT 1) TO '{}x.parquet'", "EXPORT DATABASE '{}x'", "DELETE FROM golden"])
+def test_sql_on_a_store_changes_no_file_of_it(alone: Lake, text: str) -> None:
+    record_run(alone, RUN, [candidate(long_loss(1.0))])
+    before = sorted(Path(alone.data).rglob("*"))
+    with pytest.raises(UsageError, match="is no question"):
+        ask(alone, text.format(alone.data))
+    assert sorted(Path(alone.data).rglob("*")) == before
+
+
+def test_a_store_in_a_folder_goes_on_where_both_are_moved(alone: Lake, tmp_path: Path) -> None:
+    record_run(alone, RUN, [candidate(long_loss(1.0))])
+    (tmp_path / "elsewhere").mkdir()
+    for name in ("store.ducklake", "data"):
+        (tmp_path / name).rename(tmp_path / "elsewhere" / name)
+    moved = places.lake(str(tmp_path / "elsewhere/store.ducklake"), str(tmp_path / "elsewhere/data"))
+    assert observe(moved, "2", long_loss(2.0)) == 1
+    assert ask(moved, 'SELECT count(*) FROM "value"') == [(2000,)]
+    assert not Path(alone.data).exists()
+
+
+def test_a_folder_without_the_files_of_the_store_is_refused(alone: Lake, tmp_path: Path) -> None:
+    record_run(alone, RUN, [candidate(long_loss(1.0))])
+    other = places.lake(alone.metadata, str(tmp_path / "other"))
+    (tmp_path / "other").mkdir()
+    with pytest.raises(CatalogError, match="its files were written to"):
+        observe(other, "2")
+    with pytest.raises(CatalogError, match="its files were written to"):
+        query.status(other)

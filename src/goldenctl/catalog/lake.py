@@ -35,6 +35,7 @@ _SQLITE = (".sqlite", ".sqlite3", ".db")
 _LAYOUT = 'ALTER TABLE "value" SET PARTITIONED BY (home)'
 _INLINE = 200
 """Rows of one table in one commit that go into the metadata instead of a file, until the store is compacted."""
+_REPAIR = "check store.metadata and store.data in the settings; `goldenctl store push` to another place makes it anew"
 Connection = duckdb.DuckDBPyConnection
 
 
@@ -155,7 +156,9 @@ def _connected(lake: Lake, verb: str) -> Iterator[Connection]:
 
 def _attach(connection: Connection, lake: Lake, deadline: float, *, read_only: bool) -> None:
     options = ["READ_ONLY", lake.version_clause] if read_only else []
+    folder = bool(lake.data) and not lake.objects
     options += [f"DATA_PATH '{_quoted(lake.data)}'"] if lake.data else []
+    options += ["OVERRIDE_DATA_PATH true"] if folder else []  # it may have been moved, or be mounted elsewhere here
     options += [] if read_only else [f"DATA_INLINING_ROW_LIMIT {_INLINE}"]
     where = f"postgres:{lake.conninfo}" if lake.server else lake.metadata
     if lake.metadata.endswith(_SQLITE) and not lake.server:
@@ -171,12 +174,25 @@ def _attach(connection: Connection, lake: Lake, deadline: float, *, read_only: b
         extensions.load(connection, ("httpfs",))  # only the metadata knows that the data is in object storage
         connection.execute(text)
     connection.execute("USE lake")
+    if folder:
+        _check_folder(connection, lake)
     data = lake.data or _data_path(connection)
     if data.startswith("s3://"):  # before the first question: after a compaction no table lies in the metadata any more
         extensions.load(connection, ("httpfs",))
         objects.prepare(connection, data)
     if read_only:
         connection.execute("SET disabled_optimizers = 'join_order'")  # which multiplies the time over long tables
+
+
+def _check_folder(connection: Connection, lake: Lake) -> None:
+    """Refuse a folder that is not where the store's files were written, and holds none of them."""
+    written = _data_path(connection)
+    if lake.data == written or Path(lake.data, "main").is_dir():
+        return
+    files = store.first_row(connection, "SELECT count(*) FROM __ducklake_metadata_lake.ducklake_data_file")
+    if lake.server or Path(written).exists() or (files and files[0]):
+        hint = "name the folder that holds them as store.data"
+        raise CatalogError(f"its files were written to {written}, and are not in {lake.data}", place=str(lake), hint=hint)
 
 
 def _patiently(attempt: Callable[[], object], deadline: float) -> None:
@@ -271,7 +287,7 @@ def _explained(exc: duckdb.Error, lake: Lake, verb: str) -> Exception:
         said = re.search(r"connection to server .*|could not translate .*|FATAL: .*", text)
         fact = f"its server cannot be reached: {said[0].strip() if said else line}"
         return CatalogError(fact, place=str(lake), hint="pg_isready, PGHOST and PGPASSWORD; local catalogs work without it")
-    return CatalogError(f"cannot be {verb}: {line}", place=str(lake), hint="goldenctl store status")
+    return CatalogError(f"cannot be {verb}: {line}", place=str(lake), hint=_REPAIR)
 
 
 def _scrubbed(text: str) -> str:

@@ -139,7 +139,15 @@ def chosen(settings: Settings, *, catalog: Path | None = None, store: bool | Non
 
 
 def preferring(settings: Settings, store: bool | None) -> Settings:
-    """Settings whose catalog is the one an option says; None leaves them as they are."""
+    """Settings whose catalog is the one an option says; None leaves them as they are.
+
+    Raises
+    ------
+    ConfigError
+        The option says the store, and the settings name none.
+    """
+    if store:
+        shared(settings)
     return settings if store is None else replace(settings, store=replace(settings.store or StoreSettings(), always=store))
 
 

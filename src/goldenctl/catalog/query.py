@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import duckdb
+import polars as pl
 
 from goldenctl.catalog import store
 from goldenctl.catalog.frames import frame
 from goldenctl.catalog.places import Lake, Place
 from goldenctl.errors import CatalogError, UsageError
 
-if TYPE_CHECKING:
-    import polars as pl
-
 TABLES = (
     "golden", "document", "series", "value", "text", "commit", "line", "revision", "sync", "run", "job", "artifact",
     "observation", "refresh", "refresh_file",
 )  # fmt: skip
 """The public tables, in the order of the documentation."""
+
+_EXPLAIN = re.compile(r"\s*EXPLAIN\s+(ANALYZE\s+)?", re.IGNORECASE)
+"""Its statement is carried out by ANALYZE, whatever it is."""
+
+_FOREIGN = re.compile(r"^(?!ENUM).*\b(INTERVAL|UNION|BIGNUM|BIT|GEOMETRY|VARIANT)\b")
+"""Kinds for which Polars has none, or which it fails on; inside of others too."""
+_NESTED = ("list", "array", "struct", "map", "blob")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +70,13 @@ def _one(connection: duckdb.DuckDBPyConnection, query: str) -> int:
     return int(row[0] or 0) if row else 0
 
 
-def sql(path: Place, query: str, wait: float = store.WAIT) -> pl.DataFrame:
+def sql(path: Place, query: str, wait: float = store.WAIT, *, flat: bool = False) -> pl.DataFrame:
     """The result of one SQL query, which can neither write nor reach a file or the network.
+
+    Parameters
+    ----------
+    flat
+        Spell lists, structs, maps and bytes as DuckDB does, for a format that has none.
 
     Raises
     ------
@@ -75,14 +86,14 @@ def sql(path: Place, query: str, wait: float = store.WAIT) -> pl.DataFrame:
         There is no catalog, or it cannot be read.
     """
     with store.reading(path, wait) as connection:
-        return ask(connection, query)
+        return ask(connection, query, flat=flat)
 
 
-def ask(connection: duckdb.DuckDBPyConnection, query: str) -> pl.DataFrame:
+def ask(connection: duckdb.DuckDBPyConnection, query: str, *, flat: bool = False) -> pl.DataFrame:
     """As :func:`sql`, on an open catalog."""
     try:
         _one_statement(connection, query)
-        return frame(connection, query)
+        return pl.DataFrame(_spelled(connection.sql(query), flat=flat))
     except (
         duckdb.ProgrammingError,
         duckdb.DataError,
@@ -97,10 +108,28 @@ def ask(connection: duckdb.DuckDBPyConnection, query: str) -> pl.DataFrame:
 def _one_statement(connection: duckdb.DuckDBPyConnection, query: str) -> None:
     found = connection.extract_statements(query)
     written = [s for s in found if s.query]  # a PIVOT is two statements, and neither has a text
+    hint = "goldenctl catalog sql 'SHOW TABLES'"
     if not found or len(written) > 1:
+        raise UsageError(f"{len(written)} statements, and one is answered at a time", hint=hint)
+    if found[-1].type == duckdb.StatementType.EXPLAIN and (explained := _EXPLAIN.match(query)):
+        _one_statement(connection, query[explained.end() :])
+    elif found[-1].type != duckdb.StatementType.SELECT:
+        raise UsageError(f"{found[-1].type.name} is no question, and only questions are answered", hint=hint)
+
+
+def _spelled(answer: duckdb.DuckDBPyRelation, *, flat: bool) -> duckdb.DuckDBPyRelation:
+    """The answer with columns as text that Polars, or a flat format, cannot hold."""
+    twice = [name for name, times in Counter(answer.columns).items() if times > 1]
+    if twice:
         raise UsageError(
-            f"{len(written)} statements, and one is answered at a time", hint="goldenctl catalog sql 'SHOW TABLES'"
+            f"two columns of the answer are named {twice[0]!r}", hint=f'give one another name: … AS "{twice[0]}_2"'
         )
+    odd = [bool(_FOREIGN.search(str(kind)) or (flat and kind.id in _NESTED)) for kind in answer.types]
+    if not any(odd):
+        return answer
+    names = ['"{}"'.format(name.replace('"', '""')) for name in answer.columns]
+    said = [f"CAST({name} AS VARCHAR) AS {name}" if text else name for name, text in zip(names, odd, strict=True)]
+    return answer.project(", ".join(said))
 
 
 def export(path: Place, folder: Path, wait: float = store.WAIT) -> list[Path]:

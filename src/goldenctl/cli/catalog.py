@@ -133,7 +133,7 @@ def sql(
     """
     from goldenctl.catalog.query import sql
 
-    rows = sql(_place(catalog, store, as_of), query, wait)
+    rows = sql(_place(catalog, store, as_of), query, wait, flat=format is SqlFormat.CSV)
     if format is SqlFormat.JSON:
         output.json(rows.to_dicts())
     elif format is SqlFormat.CSV:

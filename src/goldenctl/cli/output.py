@@ -59,15 +59,24 @@ def result(text: str, *, commands: bool = False) -> None:
 
 
 def json(value: Any) -> None:
-    """Print a result as indented JSON; non-finite floats become null."""
+    """Print a result as indented JSON; non-finite floats become null, bytes hexadecimal."""
     import orjson
 
     option = orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS
     try:
-        text = orjson.dumps(value, option=option)
+        text = orjson.dumps(value, _plain, option)
     except TypeError:  # a name that is not UTF-8
-        text = orjson.dumps(_spelled(value), option=option)
+        text = orjson.dumps(_spelled(value), _plain, option)
     result(text.decode())
+
+
+def _plain(value: Any) -> Any:
+    """What JSON has no word for; a sum in SQL is a number of 128 bits."""
+    from decimal import Decimal
+
+    if isinstance(value, Decimal):
+        return int(value) if value == int(value) and abs(value) < 2**63 else float(value)
+    return value.hex() if isinstance(value, bytes) else str(value)
 
 
 def _spelled(value: Any) -> Any:
