@@ -14,7 +14,8 @@ from goldenctl import api
 from goldenctl.api.twin import Choice, Many, parameter_hints
 from goldenctl.cli.entry import main
 from goldenctl.errors import GoldenctlError, UsageError
-from tests.product.world import GOLDEN, NAN, OTHER, plant, share
+from goldenctl.model import Action
+from tests.product.world import GOLDEN, NAN, OTHER, copy, plant, share
 
 FUNCTIONS = {n: getattr(api, n) for n in api.__all__ if inspect.isfunction(getattr(api, n))}
 
@@ -106,11 +107,37 @@ def test_a_version_may_be_a_number_and_an_age_a_text(top: Path) -> None:
         settings.write_text(plain)
 
 
-def test_restore_takes_a_refresh_and_an_archived_digest() -> None:
-    with pytest.raises(GoldenctlError, match="nosuch"):
-        api.restore(NAN, from_="refresh:nosuch")
-    with pytest.raises(GoldenctlError, match="nodigest"):
-        api.restore(NAN, from_="archive:kept#nodigest")
+def test_restore_takes_a_refresh_and_an_archived_digest(planted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(copy(planted, tmp_path / "repo"))
+    refreshed = api.refresh("ci-run", only="nonfinite", fix=True, commit=True, write=True)
+    path, digest = next((f.path, f.sha256) for f in refreshed.files if f.action is Action.WRITTEN)
+    new = Path(path).read_bytes()
+    api.archive("ci-run", to="kept")
+
+    def actions(source: str, *, write: bool = False, allow: str = "") -> list[str]:
+        done = api.restore(path, from_=source, write=write, allow=allow or (), force=True)
+        return [f.action.value for f in done.files]
+
+    assert actions("HEAD~1") == ["refused"]  # it holds the NaN that the refresh took away
+    Path(path).write_bytes(new + b"\n")
+    assert actions(f"refresh:{refreshed.id}") == ["would-write"]
+    assert Path(path).read_bytes() == new + b"\n"
+    assert actions(f"refresh:{refreshed.id}", write=True) == ["written"]
+    assert Path(path).read_bytes() == new
+    Path(path).write_bytes(new + b"\n")
+    assert actions(f"archive:kept#{digest}", write=True) == ["written"]
+    assert Path(path).read_bytes() == new
+    assert len(api.report(refresh=refreshed.id).entries) == 8
+
+
+def test_a_proposal_is_accepted_by_a_glob(planted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(copy(planted, tmp_path / "repo"))
+    old = Path(OTHER).read_bytes()
+    assert [p.path for p in api.review()] == [OTHER]
+    with pytest.raises(UsageError, match="no proposal matches 'moe/"):
+        api.review(accept="moe/*")
+    assert api.review(accept="bert/*") == []
+    assert Path(OTHER).read_bytes() == old + b"\n"
 
 
 def test_lint_takes_the_options_of_its_command() -> None:

@@ -145,7 +145,7 @@ def test_the_twins_say_what_the_commands_say(
     assert api.drift(GOLDEN)[0] == []
     assert api.sync_plan().missing == 0
     assert len(api.sync_audit("sync:2026-04-28").files) == 42
-    assert [f.action.value for f in api.restore([NAN], from_="main").files] == ["written"]
+    assert [f.action.value for f in api.restore([NAN], from_="main").files] == ["would-write"]
     assert len(api.report("main", "WORKTREE").entries) == 8
     assert len(api.catalog_export(top / "parquet")) == 15
     assert api.install(merge_driver=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +13,7 @@ from goldenctl.api.common import admitted, linter, settings_here
 from goldenctl.api.twin import Count, PolicyName, Words, twin
 from goldenctl.errors import CatalogError, UsageError
 from goldenctl.git import Repo, no_repository
-from goldenctl.model import RefreshResult
+from goldenctl.model import Action, RefreshResult
 
 if TYPE_CHECKING:
     from goldenctl.sync import driver
@@ -71,9 +72,16 @@ def restore(
     wanted = stage.paths_of(settings, origin.blobs, list(paths), Path.cwd()) if paths else sorted(origin.blobs)
     restorer = stage.Restorer(repo, settings, origin, linter(settings), force, admitted(allow))
     found = restorer.restoration(wanted, command="goldenctl.api.restore")
-    if write and found.changes:
+    if not write:
+        return _dry(found.result)
+    if found.changes:
         write_restored(repo, settings, found, commit=commit)
     return found.result
+
+
+def _dry(result: RefreshResult) -> RefreshResult:
+    files = (replace(f, action=Action.WOULD_WRITE) if f.action is Action.WRITTEN else f for f in result.files)
+    return replace(result, files=tuple(files), dry_run=True)
 
 
 def origin_of(repo: Repo, settings: config.Settings, source: str, reverted: str, wanted: Sequence[str]) -> Origin:
