@@ -135,12 +135,13 @@ def _log(prepared: Plan, result: RefreshResult, settings: config.Settings, repor
 
     from goldenctl import refresh
     from goldenctl import report as drawing
+    from goldenctl.api.reporting import of_refresh
 
     if report:
         return refresh.log(prepared, result, settings, report)
     with tempfile.TemporaryDirectory(prefix="goldenctl-") as folder:
         made = Path(folder) / "refresh.md"
-        made.write_text(drawing.markdown(_reporting().of_refresh(prepared, result, settings)), "utf-8")
+        made.write_text(drawing.markdown(of_refresh(prepared, result, settings)), "utf-8")
         return refresh.log(prepared, result, settings, made)
 
 
