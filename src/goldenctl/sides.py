@@ -159,15 +159,29 @@ def file(name: str, path: Path, settings: Settings) -> Side:
 
 
 def of_files(name: str, files: Mapping[str, Path], settings: Settings) -> Side:
-    """A side of files on disk; a file that cannot be read is a problem."""
-    contents: dict[str, bytes] = {}
+    """A side of files on disk, none of which is held; one that cannot be read is a problem."""
+    algorithm = object_format(settings.top)
+    ids: dict[str, str] = {}
     problems = []
     for relative, path in files.items():
         try:
-            contents[relative] = path.read_bytes()
+            ids[relative] = content_id(path.read_bytes(), algorithm)
         except OSError as exc:
             problems.append(f"{path}: cannot be read: {exc.strerror}")
-    return of_bytes(name, contents, settings, tuple(problems))
+    places = {blob: files[relative] for relative, blob in ids.items()}
+    return Side(name, ids, partial(_from_disk, places, algorithm), problems=tuple(problems))
+
+
+def _from_disk(places: Mapping[str, Path], algorithm: str, wanted: Iterable[str]) -> Iterator[tuple[str, bytes]]:
+    for blob in dict.fromkeys(wanted):
+        path = places[blob]
+        try:
+            content = path.read_bytes()
+        except OSError as exc:
+            raise RepoError(f"cannot be read: {exc.strerror}", place=str(path)) from exc
+        if content_id(content, algorithm) != blob:
+            raise RepoError("was changed while it was compared", place=str(path), hint="run the command again")
+        yield blob, content
 
 
 def of_bytes(name: str, contents: Mapping[str, bytes], settings: Settings, problems: tuple[str, ...] = ()) -> Side:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from goldenctl import verify
+from goldenctl import config, sides, verify
+from goldenctl.errors import RepoError
 from tests.conftest import ScratchRepo, golden_json
 from tests.verdicts.cli import Run
 
@@ -45,6 +46,18 @@ def test_portion_by_portion_gives_what_all_at_once_gives(run: Run, repo: Scratch
     whole = run(repo.top, "verify", "--against", "main", "--format", "json").json
     monkeypatch.setattr(verify, "PORTION", 1)
     assert run(repo.top, "verify", "--against", "main", "--format", "json").json == whole
+
+
+def test_the_goldens_of_the_work_tree_are_not_held_and_a_change_meanwhile_is_said(repo: ScratchRepo) -> None:
+    side = sides.worktree(config.load(repo.top))
+    asked = [side.entries[path] for path in (H100, GB200)]
+    assert [content for _, content in side.contents(asked)] == [(repo.top / path).read_bytes() for path in (H100, GB200)]
+    (repo.top / H100).write_bytes(b"{}")
+    with pytest.raises(RepoError, match=r"golden_values_dev_dgx_h100\.json: was changed while it was compared"):
+        list(side.contents(asked))
+    (repo.top / H100).unlink()
+    with pytest.raises(RepoError, match="cannot be read: No such file"):
+        list(side.contents(asked))
 
 
 @pytest.mark.parametrize(
