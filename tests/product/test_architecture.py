@@ -53,9 +53,3 @@ def test_the_library_neither_prints_nor_asks() -> None:
             n.func.id for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)
         }
         assert not called & {"print", "input"}, path
-
-
-def test_a_command_uses_the_library_or_the_stages_and_no_heavy_client() -> None:
-    for path in (PACKAGE / "cli").glob("*.py"):
-        imported = re.findall(r"^\s*(?:from|import) (\w+)", path.read_text(), re.MULTILINE)
-        assert not set(imported) & {"duckdb", "boto3", "mlflow", "jinja2", "ruptures", "requests", "yaml"}, path

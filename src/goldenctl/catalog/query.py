@@ -113,10 +113,11 @@ def _one_statement(connection: duckdb.DuckDBPyConnection, query: str) -> None:
     hint = "goldenctl catalog sql 'SHOW TABLES'"
     if not found or len(written) > 1:
         raise UsageError(f"{len(written)} statements, and one is answered at a time", hint=hint)
-    if found[-1].type == duckdb.StatementType.EXPLAIN and (explained := _EXPLAIN.match(query)):
+    kind = found[-1].type.name
+    if kind == "EXPLAIN" and (explained := _EXPLAIN.match(query)):
         _one_statement(connection, query[explained.end() :])
-    elif found[-1].type.name != "SELECT" and not (found[-1].type.name == "MULTI" and _PIVOTED.match(query)):
-        raise UsageError(f"{found[-1].type.name} is no question, and only questions are answered", hint=hint)
+    elif kind != "SELECT" and not (kind == "MULTI" and _PIVOTED.match(query)):
+        raise UsageError(f"{kind} is no question, and only questions are answered", hint=hint)
 
 
 def _spelled(answer: duckdb.DuckDBPyRelation, *, flat: bool) -> duckdb.DuckDBPyRelation:
