@@ -153,9 +153,12 @@ def test_lint_takes_the_options_of_its_command() -> None:
 
 def test_drift_beyond_a_budget_is_what_the_command_counts(capsys: pytest.CaptureFixture[str]) -> None:
     _, all_of_them = api.drift()
-    _, beyond = api.drift(budget=0.001)
-    assert beyond == [d for d in all_of_them if abs(d.rel_drift) > 0.001]
-    assert main(["drift", "--budget", "0.001"]) == (1 if beyond else 0)
+    _, beyond = api.drift(budget=0.0001)
+    assert 0 < len(beyond) < len(all_of_them)
+    assert beyond == [d for d in all_of_them if abs(d.rel_drift) > 0.0001]
+    assert main(["drift", "--budget", "0.0001"]) == 1
+    assert api.drift(budget=0.5)[1] == []
+    assert main(["drift", "--budget", "0.5"]) == 0
     capsys.readouterr()
 
 
